@@ -1,0 +1,144 @@
+# Needs: Python 3.10 or newer with venv, a C++20 compiler (GCC or Clang), make.
+# Everything else, CMake and Ninja included, comes from PyPI into environments in this folder.
+
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+
+VERSIONS := 3.10 3.11 3.12 3.13
+PYTEST_ARGS ?=
+
+# The interpreter of a version, X.Y or "any": on the path or installed by pyenv; must really start.
+define find-python
+$(shell for p in $(if $(filter any,$(1)),python3 $(VERSIONS:%=python%),python$(1)) \
+    $${PYENV_ROOT:-$$HOME/.pyenv}/versions/$(if $(filter any,$(1)),3.1,$(1).)*/bin/python3; do \
+  if $$p -c 'import sys, venv; sys.exit(sys.version_info < (3, 10))' >/dev/null 2>&1; \
+  then echo $$p; break; fi; done)
+endef
+PYTHON ?= $(call find-python,any)
+
+CORE := CMakeLists.txt pyproject.toml $(wildcard cpp/*.h cpp/*.cpp)
+CPP = $(wildcard cpp/*.h cpp/*.cpp)
+SOURCES := $(CORE) $(shell find src -name '*.py')
+
+# $(call new-env,python,folder): an environment with the build tools.
+define new-env
+	@test -n "$(1)" || { echo "No Python >= 3.10 with venv found; set PYTHON=..."; exit 1; }
+	$(1) -m venv $(2)
+	$(2)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(2)/bin/python -m pip install --quiet --group build
+endef
+# $(call install,folder,build folder,what,more options): compile and install.
+define install
+	PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python -m pip install --quiet --no-build-isolation \
+	  -C build-dir=build/$(2) $(4) $(3)
+endef
+
+##@ Everyday
+.PHONY: help
+help:  ## List the commands
+	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} \
+	  /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: .venv/.built  ## Make .venv and install the package in it, editable (quick when nothing changed)
+
+.venv/.tools: pyproject.toml
+	$(call new-env,$(PYTHON),.venv)
+	@touch $@
+.venv/.built: .venv/.tools $(CORE)
+	$(call install,.venv,dev,-e ".[dev]")
+	@touch $@
+
+.PHONY: demo
+demo: build  ## Fit two data sets, print the errors, draw the picture
+	.venv/bin/python examples/demo.py
+
+.PHONY: test
+test: build  ## Run the tests (PYTEST_ARGS="-k name" to choose)
+	.venv/bin/python -m pytest $(PYTEST_ARGS)
+
+.PHONY: lint
+lint: build  ## Check style and types, change nothing
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+	.venv/bin/clang-format --dry-run --Werror $(CPP)
+
+.PHONY: format
+format: build  ## Format Python and C++
+	.venv/bin/ruff check --fix --exit-zero .
+	.venv/bin/ruff format .
+	.venv/bin/clang-format -i $(CPP)
+
+##@ Longer
+.PHONY: test-all
+test-all: $(VERSIONS:%=test-%)  ## Run the tests on Python 3.10 to 3.13, from an installed wheel
+
+.PHONY: $(VERSIONS:%=test-%)
+$(VERSIONS:%=test-%): test-%: .venvs/%/.built
+	.venvs/$*/bin/python -m pytest $(PYTEST_ARGS)
+
+.venvs/%/.tools: pyproject.toml
+	@test -n "$(call find-python,$*)" || { echo "Python $* not found"; exit 1; }
+	$(call new-env,$(call find-python,$*),.venvs/$*)
+	@touch $@
+.venvs/%/.built: .venvs/%/.tools $(SOURCES)
+	$(call install,.venvs/$*,$*,".[test]")
+	@touch $@
+.PRECIOUS: .venvs/%/.tools .venvs/%/.built
+
+.PHONY: calibrate
+calibrate: build  ## Run the long statistical tests
+	.venv/bin/python -m pytest -m long --timeout=0 $(PYTEST_ARGS)
+
+.PHONY: bugs
+bugs: .venv-bugs/.built  ## Show that the tests catch every planted bug
+	.venv-bugs/bin/python tests/planted/run.py
+
+.venv-bugs/.tools: pyproject.toml
+	$(call new-env,$(PYTHON),.venv-bugs)
+	@touch $@
+.venv-bugs/.built: .venv-bugs/.tools $(SOURCES)
+	$(call install,.venv-bugs,bugs,".[test]",-C cmake.define.OBLIQUEBART_PLANTED_BUGS=ON)
+	@touch $@
+
+.PHONY: bench
+bench: .venv-bench/.built  ## Time a sweep against other packages, in an environment of its own
+	.venv-bench/bin/python benchmarks/bench_sweep.py
+
+.venv-bench/.tools: pyproject.toml benchmarks/requirements.txt
+	$(call new-env,$(PYTHON),.venv-bench)
+	.venv-bench/bin/python -m pip install --quiet -r benchmarks/requirements.txt
+	@touch $@
+.venv-bench/.built: .venv-bench/.tools $(SOURCES)
+	$(call install,.venv-bench,bench,.)
+	@touch $@
+
+# The sanitizer's runtime must be in the process before Python starts.
+SANITIZE_TESTS ?= tests
+preload = $(shell $${CXX:-c++} -print-file-name=lib$(1).so)
+.PHONY: sanitize
+sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests under the sanitizers
+	LD_PRELOAD="$(call preload,asan) $(call preload,ubsan) $(call preload,stdc++)" \
+	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	  .venv-asan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
+	LD_PRELOAD="$(call preload,tsan) $(call preload,stdc++)" \
+	  .venv-tsan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
+
+.venv-asan/.tools .venv-tsan/.tools: pyproject.toml
+	$(call new-env,$(PYTHON),$(@D))
+	@touch $@
+.venv-asan/.built: .venv-asan/.tools $(SOURCES)
+	$(call install,.venv-asan,asan,".[test]",-C cmake.define.OBLIQUEBART_SANITIZE=address,undefined)
+	@touch $@
+.venv-tsan/.built: .venv-tsan/.tools $(SOURCES)
+	$(call install,.venv-tsan,tsan,".[test]",-C cmake.define.OBLIQUEBART_SANITIZE=thread)
+	@touch $@
+
+##@ House
+.PHONY: clean
+clean:  ## Remove every environment, build and cache
+	rm -rf .venv .venv-* .venvs build dist src/obliquebart/_core.pyi
+	rm -rf .pytest_cache .mypy_cache .ruff_cache
+	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
