@@ -1,0 +1,68 @@
+// The range of a direction over a cell: a small dense linear programme, solved with a certificate.
+#pragma once
+
+#include <vector>
+
+namespace obart {
+
+// max objective'x  subject to  a x <= b,  lower <= x <= upper.
+struct LpProblem {
+  int n_rows;
+  int n_cols;
+  const double* a;  // row-major, n_rows x n_cols
+  const double* b;
+  const double* lower;
+  const double* upper;
+  const double* objective;
+};
+
+// failed: no certificate was found, or the input is not finite.
+enum class LpStatus { optimal, infeasible, failed };
+
+struct LpResult {
+  LpStatus status;
+  double value;  // NaN unless optimal
+};
+
+namespace lp_detail {
+
+// Unevaluated sum of two doubles, about 32 digits: for cells that doubles cannot decide.
+struct DoubleDouble {
+  double hi = 0.0;
+  double lo = 0.0;
+  DoubleDouble() = default;
+  DoubleDouble(double high, double low = 0.0) : hi(high), lo(low) {}
+};
+
+template <class Real>
+struct Candidate {
+  Real ratio;
+  Real alpha;  // size of the pivot
+  int k;
+};
+
+// Basic variables are functions of the nonbasic ones, which sit at a bound:
+// basic + tableau * nonbasic = const,  objective'x = const + cost' nonbasic.
+// Variable j < n_cols is x_j, variable n_cols + i the slack of row i.
+template <class Real>
+struct Buffers {
+  std::vector<Real> tableau, cost, basic_value, point, multiplier;
+  std::vector<Candidate<Real>> candidates;
+  std::vector<int> basic, nonbasic, flips;
+  std::vector<unsigned char> at_upper;
+};
+
+}  // namespace lp_detail
+
+// Reusable buffers: they grow when a larger problem comes and never shrink.
+class LpWorkspace {
+ public:
+  std::vector<double> scale;           // of x_j, then of the rows
+  std::vector<unsigned char> at_upper;  // the vertex of the box where the objective is largest
+  lp_detail::Buffers<double> fast;
+  lp_detail::Buffers<lp_detail::DoubleDouble> precise;
+};
+
+LpResult lp_maximise(const LpProblem& problem, LpWorkspace& workspace);
+
+}  // namespace obart
