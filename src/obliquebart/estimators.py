@@ -1,0 +1,743 @@
+"""The scikit-learn face: regression and classification by one engine."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from obliquebart.encoding import Encoding
+from obliquebart.exceptions import ConstantOutcomeWarning, InterruptedFitWarning
+from obliquebart.lazy import map_rows
+from obliquebart.posterior import (
+    FloatArray,
+    Posterior,
+    check_quantiles,
+    require_draws_memory,
+)
+from obliquebart.prior import (
+    Hyperparameters,
+    Outcome,
+    binary_outcome,
+    calibrate,
+    continuous_outcome,
+)
+from obliquebart.progress import FitProgress
+from obliquebart.sampling import Columns, Problem, Schedule, effective_jobs, new_seed, run
+from obliquebart.validation import (
+    check_count,
+    check_labels,
+    check_number,
+    check_outcome,
+    check_weights,
+    count_rows,
+    whole_weights,
+)
+
+__all__ = ["ObliqueBARTClassifier", "ObliqueBARTRegressor"]
+
+Kind = Literal["mean", "outcome"]
+RandomState = int | np.random.RandomState | None
+
+_HYPERPARAMETERS = tuple(Hyperparameters.__dataclass_fields__)
+
+
+class _Plan(NamedTuple):
+    """The validated parameters of one call of fit."""
+
+    hyper: Hyperparameters
+    schedule: Schedule
+
+
+class _Training(NamedTuple):
+    """An encoded training table."""
+
+    encoding: Encoding
+    columns: Columns
+
+
+class _ObliqueBART(BaseEstimator):
+    """What both estimators share: the parameters, the table and the chains."""
+
+    def _plan(self) -> _Plan:
+        parameters = self.get_params(deep=False)
+        given = {name: parameters[name] for name in _HYPERPARAMETERS if name in parameters}
+        FitProgress(self.progress)
+        effective_jobs(self.n_jobs)
+        schedule = Schedule(self.n_chains, self.n_burn, self.n_draws, self.n_thin)
+        return _Plan(Hyperparameters(**given).validated(), schedule.validated())
+
+    def _encode_training(self, X: Any, rows: NDArray[np.int64] | None) -> _Training:
+        encoding, encoded = Encoding.fit_transform(
+            X,
+            categorical_features=self.categorical_features,
+            feature_scaling=self.feature_scaling,
+            rows=rows,
+            owner=type(self).__name__,
+        )
+        return _Training(encoding, Columns(*encoded, list(encoding.n_levels)))
+
+    def _sample(
+        self, plan: _Plan, training: _Training, outcome: Outcome, seed: int, title: str = ""
+    ) -> tuple[Posterior, bool]:
+        """Run the chains; also say whether the user stopped them."""
+        settings = calibrate(plan.hyper, outcome, training.encoding.p_cont)
+        sigma_unit = outcome.scale.sigma_unit if outcome.likelihood == "gaussian" else None
+        progress = FitProgress(self.progress, plan.schedule.n_sweeps, sigma_unit, title)
+        problem = Problem(training.columns, outcome.values, outcome.weights, settings)
+        result = run(problem, plan.schedule, seed, self.n_jobs, progress)
+        posterior = Posterior.from_run(result, training.encoding, settings, outcome.scale)
+        return posterior, result.interrupted
+
+    def _remember(self, encoding: Encoding) -> None:
+        self.n_features_in_ = encoding.n_features_in_
+        if encoding.is_named:
+            self.feature_names_in_ = encoding.feature_names_in_
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "posteriors_") or hasattr(self, "posterior_")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = True
+        return tags
+
+
+class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
+    """Regression by a sum of Bayesian trees with oblique rules.
+
+    The outcome is y ~ N(f(x), sigma² / weight), where f is a sum of small trees. A rule of a tree
+    asks on which side of a hyperplane the continuous columns lie, or to which set of levels a
+    categorical column belongs. `fit` draws ensembles of trees from the posterior; everything
+    else is computed from these draws.
+
+    Parameters
+    ----------
+    n_trees : int, default=200
+        Trees of an ensemble.
+    n_burn : int, default=1000
+        Sweeps of each chain that are thrown away at its start.
+    n_draws : int, default=1000
+        Draws that each chain keeps.
+    n_thin : int, default=1
+        Sweeps from one kept draw to the next.
+    n_chains : int, default=4
+        Independent chains. All their draws are used; their agreement tells whether they have
+        converged.
+    rules : {"oblique", "axis"}, default="oblique"
+        "axis" uses one column a rule, which is classical BART.
+    alpha, beta : float, default=0.95 and 2.0
+        A node at depth d splits with prior probability alpha (1 + d)^-beta.
+    k : float, default=2.0
+        The range of y spans 2k prior standard deviations of f; larger is smoother.
+    nu, sigma_quantile : float, default=3.0 and 0.9
+        sigma² has an inverse-gamma prior with nu degrees of freedom, such that sigma is below the
+        standard deviation of y with probability `sigma_quantile`.
+    theta_prior : pair of float or None, default=None
+        The Beta prior of theta, the share of columns in an oblique rule. None: Beta(M, M (p - 1))
+        for M trees and p continuous columns, so that a rule has one column on average.
+    sigma : float or None, default=None
+        A number fixes the noise's standard deviation, in the units of y; None samples it.
+    theta : float or None, default=None
+        A number in (0, 1] fixes theta; None samples it.
+    leaf_sd : float or None, default=None
+        The prior standard deviation of a leaf output, in the units of y; None takes
+        range(y) / (2 k sqrt(n_trees)).
+    min_samples_leaf : int, default=1
+        Training rows that a leaf must have. 0 is the prior of the paper, with empty leaves.
+    categorical_features : "auto", None, or array of names, positions or booleans, default="auto"
+        Columns that are categories. "auto" takes the categorical and text columns of a data
+        frame, and none of an array.
+    feature_scaling : {"range", "rank", "blend", "joint"}, default="range"
+        How a continuous column is mapped to [-1, 1]: by its training range, by ranks, by the mean
+        of both, or by one range for all columns.
+    p_change, p_perturb : float, default=0.0
+        Shares of the moves that redraw a rule, and that move a rule a little.
+    n_jobs : int or None, default=None
+        Chains at a time, as in joblib; with more jobs than chains, threads within a chain, and
+        threads of a prediction. The draws do not depend on it.
+    random_state : int, RandomState or None, default=None
+        An int gives the same draws at every call of `fit`.
+    progress : bool or "auto", default="auto"
+        Whether to show progress; "auto" does so on a terminal or in a notebook.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        The draws: `posterior_.predict(X)`, `posterior_.trace`.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, where X had them.
+
+    See Also
+    --------
+    ObliqueBARTClassifier : The same for classes.
+
+    Notes
+    -----
+    Missing values and levels unseen in training are handled: see the notes on tables in the
+    documentation. Ctrl-C during `fit` keeps the draws so far, cut to a common number per chain,
+    and warns; if there are none it raises KeyboardInterrupt.
+
+    With `sample_weight`, a row of weight w has noise variance sigma² / w, so sigma belongs to a
+    row of weight one. A row of weight zero is left out before anything is computed. Weights
+    multiplied by a constant give the same f.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=50, n_burn=100, n_draws=100, random_state=0)
+    >>> model.fit(X, y).predict(X[:2]).shape
+    (2,)
+    >>> model.predict_interval(X[:2], coverage=0.9, kind="outcome").shape
+    (2, 2)
+    """
+
+    def __init__(
+        self,
+        n_trees: int = 200,
+        *,
+        n_burn: int = 1000,
+        n_draws: int = 1000,
+        n_thin: int = 1,
+        n_chains: int = 4,
+        rules: Literal["oblique", "axis"] = "oblique",
+        alpha: float = 0.95,
+        beta: float = 2.0,
+        k: float = 2.0,
+        nu: float = 3.0,
+        sigma_quantile: float = 0.9,
+        theta_prior: tuple[float, float] | None = None,
+        sigma: float | None = None,
+        theta: float | None = None,
+        leaf_sd: float | None = None,
+        min_samples_leaf: int = 1,
+        categorical_features: Any = "auto",
+        feature_scaling: str = "range",
+        p_change: float = 0.0,
+        p_perturb: float = 0.0,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        progress: bool | Literal["auto"] = "auto",
+    ) -> None:
+        self.n_trees = n_trees
+        self.n_burn = n_burn
+        self.n_draws = n_draws
+        self.n_thin = n_thin
+        self.n_chains = n_chains
+        self.rules = rules
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+        self.nu = nu
+        self.sigma_quantile = sigma_quantile
+        self.theta_prior = theta_prior
+        self.sigma = sigma
+        self.theta = theta
+        self.leaf_sd = leaf_sd
+        self.min_samples_leaf = min_samples_leaf
+        self.categorical_features = categorical_features
+        self.feature_scaling = feature_scaling
+        self.p_change = p_change
+        self.p_perturb = p_perturb
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ObliqueBARTRegressor:
+        """Draw from the posterior given training data.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            NumPy, pandas, polars, PyArrow or anything else that narwhals reads.
+        y : array-like of shape (n,)
+            Finite numbers.
+        sample_weight : array-like of shape (n,), optional
+            The noise of row i has variance sigma² / sample_weight[i]; 0 leaves the row out.
+
+        Returns
+        -------
+        self
+        """
+        plan = self._plan()
+        n_rows = count_rows(X, type(self).__name__)
+        values = check_outcome(y, n_rows)
+        weights = check_weights(sample_weight, n_rows)
+        rows = None
+        if weights is not None and not weights.all():
+            rows = np.flatnonzero(weights)
+            values, weights = values[rows], weights[rows]
+        training = self._encode_training(X, rows)
+        _check_leaf_size(plan.hyper.min_samples_leaf, len(values))
+        outcome = continuous_outcome(values, weights)
+        if outcome.constant:
+            _warn(
+                f"All {len(values)} outcomes in y are equal: the model predicts this constant "
+                "and has no uncertainty.",
+                ConstantOutcomeWarning,
+            )
+            shape = (plan.schedule.n_chains, plan.schedule.n_draws)
+            posterior = Posterior.constant(
+                training.encoding, plan.hyper.n_trees, shape, outcome.scale
+            )
+        else:
+            seed = new_seed(self.random_state)
+            posterior, interrupted = self._sample(plan, training, outcome, seed)
+            if interrupted:
+                _warn_interrupted(posterior, plan.schedule)
+        self._remember(training.encoding)
+        self.posterior_ = posterior
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Return the posterior mean of f, and its standard deviation if asked for.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            A Dask array or data frame gives a lazy result.
+        return_std : bool, default=False
+            Also return the posterior standard deviation of f (not of a new outcome).
+
+        Returns
+        -------
+        mean : ndarray of shape (n,)
+        std : ndarray of shape (n,)
+            Only if `return_std`.
+        """
+        check_is_fitted(self)
+        lazy = map_rows(self.predict, X, ())
+        if lazy is not None:
+            return (lazy, map_rows(self._predict_std, X, ())) if return_std else lazy
+        summary = self.posterior_.summarise(self.posterior_.encode(X), n_jobs=self.n_jobs)
+        return (summary.mean, summary.sd) if return_std else summary.mean
+
+    def _predict_std(self, X: Any) -> FloatArray:
+        return self.posterior_.std(X, n_jobs=self.n_jobs)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, kind: Kind = "mean") -> FloatArray:
+        """Return central posterior intervals.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            A Dask array or data frame gives a lazy result.
+        coverage : float, default=0.9
+            Probability of the interval, in (0, 1).
+        kind : {"mean", "outcome"}, default="mean"
+            An interval for f(x), or for a new outcome y at x of weight one.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Lower and upper end.
+        """
+        check_is_fitted(self)
+        tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
+        return self.predict_quantile(X, [tail, 1.0 - tail], kind)
+
+    def predict_quantile(
+        self, X: Any, q: float | Sequence[float], kind: Kind = "mean"
+    ) -> FloatArray:
+        """Return posterior quantiles.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            A Dask array or data frame gives a lazy result.
+        q : float or sequence of float
+            Probabilities in [0, 1]; in (0, 1) for outcomes, whose ends are infinite.
+        kind : {"mean", "outcome"}, default="mean"
+            Quantiles of f(x), or of a new outcome y at x of weight one.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, len(q))
+            The first shape if `q` is a number.
+        """
+        check_is_fitted(self)
+        levels = check_quantiles("q", q, kind)
+        shape = () if np.ndim(q) == 0 else (len(levels),)
+        lazy = map_rows(self.predict_quantile, X, shape, q=q, kind=kind)
+        if lazy is not None:
+            return lazy
+        return self.posterior_.quantile(X, q, kind, n_jobs=self.n_jobs)
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
+        """Return draws of new outcomes from the posterior predictive distribution.
+
+        Each column is one joint draw: the same ensemble at all rows, and independent noise.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Rows to predict.
+        n_samples : int, default=1
+            Draws a row.
+        random_state : int, RandomState or None, default=None
+            An int gives the same draws at every call.
+
+        Returns
+        -------
+        ndarray of shape (n, n_samples)
+        """
+        check_is_fitted(self)
+        n_samples = check_count("n_samples", n_samples, 1)
+        rng = check_random_state(random_state)
+        return self.posterior_.sample_y(X, n_samples, rng, n_jobs=self.n_jobs)
+
+
+class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
+    """Classification by probit ensembles of Bayesian trees with oblique rules.
+
+    Two classes: P(y = 1) = Phi(offset + f(x)), sampled by the data augmentation of Albert and
+    Chib. More than two: one such model for each class against the rest, each probability divided
+    by their sum, draw by draw. That is a convenience, not a joint model of the classes.
+
+    Parameters
+    ----------
+    n_trees : int, default=200
+        Trees of an ensemble.
+    n_burn : int, default=1000
+        Sweeps of each chain that are thrown away at its start.
+    n_draws : int, default=1000
+        Draws that each chain keeps.
+    n_thin : int, default=1
+        Sweeps from one kept draw to the next.
+    n_chains : int, default=4
+        Independent chains, all of whose draws are used.
+    rules : {"oblique", "axis"}, default="oblique"
+        "axis" uses one column a rule, which is classical BART.
+    alpha, beta : float, default=0.95 and 2.0
+        A node at depth d splits with prior probability alpha (1 + d)^-beta.
+    k : float, default=2.0
+        f spans (-3, 3) with k prior standard deviations on each side; larger is smoother.
+    theta_prior : pair of float or None, default=None
+        The Beta prior of theta, the share of columns in an oblique rule; see the regressor.
+    theta : float or None, default=None
+        A number in (0, 1] fixes theta; None samples it.
+    leaf_sd : float or None, default=None
+        The prior standard deviation of a leaf output on the probit scale; None takes
+        3 / (k sqrt(n_trees)).
+    min_samples_leaf : int, default=1
+        Training rows that a leaf must have. 0 is the prior of the paper, with empty leaves.
+    categorical_features : "auto", None, or array of names, positions or booleans, default="auto"
+        Columns that are categories. "auto" takes the categorical and text columns of a data
+        frame, and none of an array.
+    feature_scaling : {"range", "rank", "blend", "joint"}, default="range"
+        How a continuous column is mapped to [-1, 1].
+    p_change, p_perturb : float, default=0.0
+        Shares of the moves that redraw a rule, and that move a rule a little.
+    n_jobs : int or None, default=None
+        Chains at a time, as in joblib. The draws do not depend on it.
+    random_state : int, RandomState or None, default=None
+        An int gives the same draws at every call of `fit`.
+    progress : bool or "auto", default="auto"
+        Whether to show progress; "auto" does so on a terminal or in a notebook.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels, sorted.
+    posteriors_ : list of Posterior
+        One for two classes (of the second label), one for each of more than two classes, none
+        for a single class.
+    posterior_ : Posterior
+        The only one, for two classes.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, where X had them.
+
+    See Also
+    --------
+    ObliqueBARTRegressor : The same for numbers.
+
+    Notes
+    -----
+    `sample_weight` counts repetitions: a row of weight 3 is the same as three such rows, and a row
+    of weight 0 is left out. Other weights than whole numbers have no meaning for draws of labels
+    and are an error.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from obliquebart import ObliqueBARTClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = ObliqueBARTClassifier(n_trees=20, n_burn=50, n_draws=50, random_state=0)
+    >>> model.fit(X, y).predict_proba(X[:2]).shape
+    (2, 3)
+    """
+
+    def __init__(
+        self,
+        n_trees: int = 200,
+        *,
+        n_burn: int = 1000,
+        n_draws: int = 1000,
+        n_thin: int = 1,
+        n_chains: int = 4,
+        rules: Literal["oblique", "axis"] = "oblique",
+        alpha: float = 0.95,
+        beta: float = 2.0,
+        k: float = 2.0,
+        theta_prior: tuple[float, float] | None = None,
+        theta: float | None = None,
+        leaf_sd: float | None = None,
+        min_samples_leaf: int = 1,
+        categorical_features: Any = "auto",
+        feature_scaling: str = "range",
+        p_change: float = 0.0,
+        p_perturb: float = 0.0,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        progress: bool | Literal["auto"] = "auto",
+    ) -> None:
+        self.n_trees = n_trees
+        self.n_burn = n_burn
+        self.n_draws = n_draws
+        self.n_thin = n_thin
+        self.n_chains = n_chains
+        self.rules = rules
+        self.alpha = alpha
+        self.beta = beta
+        self.k = k
+        self.theta_prior = theta_prior
+        self.theta = theta
+        self.leaf_sd = leaf_sd
+        self.min_samples_leaf = min_samples_leaf
+        self.categorical_features = categorical_features
+        self.feature_scaling = feature_scaling
+        self.p_change = p_change
+        self.p_perturb = p_perturb
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.progress = progress
+
+    def fit(
+        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> ObliqueBARTClassifier:
+        """Draw from the posterior given training data.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            NumPy, pandas, polars, PyArrow or anything else that narwhals reads.
+        y : array-like of shape (n,)
+            Labels: text, integers or booleans.
+        sample_weight : array-like of shape (n,), optional
+            Whole numbers: how many times a row counts.
+
+        Returns
+        -------
+        self
+        """
+        plan = self._plan()
+        n_rows = count_rows(X, type(self).__name__)
+        labels = check_labels(y, n_rows)
+        weights = check_weights(sample_weight, n_rows)
+        rows = None
+        if weights is not None and (weights != 1).any():
+            rows = np.repeat(np.arange(n_rows), whole_weights(weights))
+            labels = labels[rows]
+        training = self._encode_training(X, rows)
+        _check_leaf_size(plan.hyper.min_samples_leaf, len(labels))
+        classes, codes = np.unique(labels, return_inverse=True)
+        posteriors = self._fit_classes(plan, training, classes, codes)
+        self._remember(training.encoding)
+        self.classes_ = classes
+        self.posteriors_ = posteriors
+        self._encoding = training.encoding
+        self._n_kept = plan.schedule.n_chains * plan.schedule.n_draws
+        return self
+
+    def _fit_classes(
+        self, plan: _Plan, training: _Training, classes: NDArray[Any], codes: NDArray[np.intp]
+    ) -> list[Posterior]:
+        n_classes = len(classes)
+        if n_classes == 1:
+            _warn(
+                f"y holds one class only ({classes.tolist()[0]!r}): the model predicts it with "
+                "probability 1.",
+                ConstantOutcomeWarning,
+                depth=4,
+            )
+            return []
+        rng = check_random_state(self.random_state)
+        if n_classes == 2:
+            posterior, interrupted = self._sample(
+                plan, training, binary_outcome(codes == 1), new_seed(rng)
+            )
+            if interrupted:
+                _warn_interrupted(posterior, plan.schedule, depth=5)
+            return [posterior]
+        posteriors = []
+        for code, label in enumerate(classes):
+            posterior, interrupted = self._sample(
+                plan, training, binary_outcome(codes == code), new_seed(rng), f"{label} "
+            )
+            if interrupted:
+                # The other classes have no draws yet, so there is no model to keep.
+                raise KeyboardInterrupt
+            posteriors.append(posterior)
+        return posteriors
+
+    @property
+    def posterior_(self) -> Posterior:
+        """The draws of a model with two classes."""
+        posteriors: list[Posterior] = self.__dict__.get("posteriors_", [])
+        if len(posteriors) != 1:
+            raise AttributeError(
+                "posterior_ exists for a fitted model with two classes; there is a list "
+                "posteriors_, with one for each of more classes."
+            )
+        return posteriors[0]
+
+    def predict(self, X: Any) -> Any:
+        """Return the most probable class of each row.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            A Dask array or data frame gives a lazy result.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        lazy = map_rows(self.predict, X, (), dtype=self.classes_.dtype)
+        if lazy is not None:
+            return lazy
+        return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+    def predict_proba(self, X: Any, return_draws: bool = False) -> FloatArray:
+        """Return the posterior mean of the class probabilities, or all their draws.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            A Dask array or data frame gives a lazy result, if it is a mean.
+        return_draws : bool, default=False
+            Return every draw.
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes) or (n_chains * n_draws, n, n_classes)
+            Columns in the order of `classes_`; a row sums to one.
+        """
+        check_is_fitted(self)
+        n_classes = len(self.classes_)
+        if return_draws:
+            return self._probability_draws(X)
+        lazy = map_rows(self.predict_proba, X, (n_classes,))
+        if lazy is not None:
+            return lazy
+        columns = self._encode(X)
+        out = np.ones((columns.n_rows, n_classes))
+        if n_classes == 2:
+            out[:, 1] = self.posterior_.summarise(columns, n_jobs=self.n_jobs).mean
+            out[:, 0] = 1.0 - out[:, 1]
+            return out
+        for rows, draws in self._probability_blocks(columns):
+            out[rows] = draws.mean(axis=0)
+        return out
+
+    def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
+        """Return central posterior intervals of the class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            A Dask array or data frame gives a lazy result.
+        coverage : float, default=0.9
+            Probability of the interval, in (0, 1).
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes, 2)
+            Lower and upper end for each column of `predict_proba`.
+        """
+        check_is_fitted(self)
+        tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
+        n_classes = len(self.classes_)
+        lazy = map_rows(self.predict_interval, X, (n_classes, 2), coverage=coverage)
+        if lazy is not None:
+            return lazy
+        columns = self._encode(X)
+        out = np.ones((columns.n_rows, n_classes, 2))
+        if n_classes == 2:
+            summary = self.posterior_.summarise(columns, (tail, 1.0 - tail), n_jobs=self.n_jobs)
+            out[:, 1] = summary.quantiles
+            out[:, 0] = 1.0 - summary.quantiles[:, ::-1]
+            return out
+        for rows, draws in self._probability_blocks(columns):
+            out[rows] = np.moveaxis(np.quantile(draws, (tail, 1.0 - tail), axis=0), 0, -1)
+        return out
+
+    def _encode(self, X: Any) -> Columns:
+        encoded = self._encoding.transform(X)
+        return Columns(*encoded, list(self._encoding.n_levels))
+
+    def _probability_draws(self, X: Any) -> FloatArray:
+        columns = self._encode(X)
+        n_classes = len(self.classes_)
+        if n_classes == 1:
+            require_draws_memory(self._n_kept, columns.n_rows, 1)
+            return np.ones((self._n_kept, columns.n_rows, 1))
+        n_draws = int(self.posteriors_[0].draws.n_draws)
+        require_draws_memory(n_draws, columns.n_rows, n_classes)
+        out = np.empty((n_draws, columns.n_rows, n_classes))
+        for rows, draws in self._probability_blocks(columns):
+            out[:, rows] = draws
+        return out
+
+    def _probability_blocks(self, columns: Columns) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield rows and the draws of all class probabilities at them (draws, rows, classes)."""
+        parts = [p.probability_blocks(columns, self.n_jobs) for p in self.posteriors_]
+        for blocks in zip(*parts, strict=True):
+            draws = np.stack([probabilities for _, probabilities in blocks], axis=-1)
+            if len(parts) == 1:
+                draws = np.concatenate([1.0 - draws, draws], axis=-1)
+            else:
+                # All classes at probability 0 in float64 would leave 0 / 0.
+                draws = np.maximum(draws, np.finfo(np.float64).tiny)
+                draws /= draws.sum(axis=-1, keepdims=True)
+            yield blocks[0][0], draws
+
+
+def _check_leaf_size(min_samples_leaf: int, n_rows: int) -> None:
+    if min_samples_leaf > n_rows:
+        raise ValueError(
+            f"min_samples_leaf={min_samples_leaf} is more than the {n_rows} training rows: "
+            "no tree could have a leaf."
+        )
+
+
+def _warn(message: str, category: type[Warning], depth: int = 3) -> None:
+    warnings.warn(message, category, stacklevel=depth)
+
+
+def _warn_interrupted(posterior: Posterior, schedule: Schedule, depth: int = 4) -> None:
+    _warn(
+        f"The fit was interrupted: it keeps {posterior.n_draws} of {schedule.n_draws} draws of "
+        f"{posterior.n_chains} of {schedule.n_chains} chains. Check posterior_.trace for "
+        "convergence before using it.",
+        InterruptedFitWarning,
+        depth,
+    )

@@ -1,0 +1,378 @@
+"""The posterior: kept ensembles with the way from a user's table to a user's units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from obliquebart import _core
+from obliquebart.encoding import Encoding
+from obliquebart.memory import require_memory
+from obliquebart.prior import OutcomeScale, settings_to_dict
+from obliquebart.sampling import Chain, Columns, Run, Trace, effective_jobs
+from obliquebart.validation import check_choice, check_number
+
+__all__ = ["Posterior", "Summary"]
+
+# Draws are turned into user's units block by block of this many numbers.
+BLOCK_NUMBERS = 4_000_000
+MOVES = ("grow", "prune", "change", "perturb")
+FloatArray = NDArray[np.float64]
+
+
+class Posterior:
+    """Kept draws of a fitted ensemble.
+
+    Draws are ordered by chain, then by sweep. All numbers are in the units of y (regression) or
+    on the latent probit scale (classification).
+
+    Attributes
+    ----------
+    n_chains, n_draws : int
+        Chains, and kept draws a chain.
+    n_trees : int
+        Trees of an ensemble.
+    trace : dict of str to ndarray of shape (n_chains, n_draws)
+        `sigma`, `theta`, `leaf_sd`, `n_leaves` and `depth` (means over the trees), `axis_share`
+        (share of axis-aligned rules among the continuous ones) and the acceptance rates
+        `accept_grow`, `accept_prune`, `accept_change`, `accept_perturb`, which are NaN in a sweep
+        that proposed no such move.
+    burn_sigma : ndarray of shape (n_chains, n_burn)
+        sigma in the sweeps before the first kept one.
+    encoding : Encoding
+        From a table to the engine's columns.
+    settings : dict
+        The calibrated prior, in the engine's units (standard deviations of y).
+    scale : OutcomeScale
+        From the engine's units to the user's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from obliquebart import ObliqueBARTRegressor
+    >>> x = np.linspace(0, 1, 50).reshape(-1, 1)
+    >>> model = ObliqueBARTRegressor(n_trees=20, n_burn=50, n_draws=30, n_chains=2, random_state=0)
+    >>> posterior = model.fit(x, x[:, 0]).posterior_
+    >>> posterior.predict(x).shape
+    (60, 50)
+    >>> posterior.trace["sigma"].shape
+    (2, 30)
+    """
+
+    def __init__(
+        self,
+        draws: _core.Draws,
+        trace: Trace,
+        encoding: Encoding,
+        settings: dict[str, Any],
+        scale: OutcomeScale,
+    ) -> None:
+        self.draws = draws
+        self.trace = {name: values for name, values in trace.items() if name != "burn_sigma"}
+        self.burn_sigma = trace["burn_sigma"]
+        self.encoding = encoding
+        self.settings = settings
+        self.scale = scale
+
+    @classmethod
+    def from_run(
+        cls, run: Run, encoding: Encoding, settings: _core.Settings, scale: OutcomeScale
+    ) -> Posterior:
+        """Join the chains of a run, cut to a common length where the user stopped it."""
+        chains = _equal_chains(run.chains, encoding)
+        draws = chains[0].draws
+        for chain in chains[1:]:
+            draws.append(chain.draws)
+        trace = _user_trace([chain.trace for chain in chains], scale)
+        return cls(draws, trace, encoding, settings_to_dict(settings), scale)
+
+    @classmethod
+    def constant(
+        cls, encoding: Encoding, n_trees: int, shape: tuple[int, int], scale: OutcomeScale
+    ) -> Posterior:
+        """Return the posterior of an outcome without variation: ensembles of empty trees."""
+        n_draws = shape[0] * shape[1]
+        arrays = {
+            "structure_of": np.zeros((n_draws, n_trees), np.uint32),
+            "node_begin": np.array([0, 1], np.uint64),
+            "node_kind": np.zeros(1, np.uint8),
+            "cut": np.zeros(0, np.float32),
+            "phi_count": np.zeros(0, np.uint32),
+            "phi_column": np.zeros(0, np.uint32),
+            "phi_value": np.zeros(0, np.float32),
+            "cat_column": np.zeros(0, np.uint32),
+            "level_words": np.zeros(0, np.uint32),
+            "outputs": np.zeros(n_draws * n_trees, np.float32),
+        }
+        nan, zero, one = np.full(shape, np.nan), np.zeros(shape), np.ones(shape)
+        trace = {"sigma": zero, "theta": nan, "leaf_sd": zero, "n_leaves": one, "depth": zero}
+        trace["axis_share"] = nan
+        trace.update({f"accept_{move}": nan for move in MOVES})
+        trace["burn_sigma"] = np.zeros((shape[0], 0))
+        draws = _core.Draws.from_arrays(arrays, encoding.p_cont, list(encoding.n_levels))
+        return cls(draws, trace, encoding, {"likelihood": "gaussian", "n_trees": n_trees}, scale)
+
+    @property
+    def n_chains(self) -> int:
+        """Return the number of chains."""
+        return int(self.trace["sigma"].shape[0])
+
+    @property
+    def n_draws(self) -> int:
+        """Return the number of kept draws a chain."""
+        return int(self.trace["sigma"].shape[1])
+
+    @property
+    def n_trees(self) -> int:
+        """Return the number of trees of an ensemble."""
+        return int(self.draws.n_trees)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory of draws and trace in bytes."""
+        traces = sum(values.nbytes for values in self.trace.values())
+        return int(self.draws.nbytes) + traces + self.burn_sigma.nbytes
+
+    def __repr__(self) -> str:
+        return (
+            f"Posterior({self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees, "
+            f"{self.nbytes / 1e6:.1f} MB)"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "draws": self.draws.to_arrays()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.draws = _core.Draws.from_arrays(
+            state["draws"], self.encoding.p_cont, list(self.encoding.n_levels)
+        )
+
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return every draw of f at the rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Any table that `fit` takes.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        ndarray of shape (n_chains * n_draws, n)
+            In the units of y; for classification the latent f plus its offset.
+        """
+        data = self.encode(X)
+        n_draws = int(self.draws.n_draws)
+        require_draws_memory(n_draws, data.n_rows, 1)
+        out = np.empty((n_draws, data.n_rows))
+        for rows, block in self.blocks(data, n_jobs):
+            out[:, rows] = block
+        return out
+
+    def mean(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the posterior mean of f at the rows of X."""
+        return self.summarise(self.encode(X), n_jobs=n_jobs).mean
+
+    def std(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the posterior standard deviation of f at the rows of X."""
+        return self.summarise(self.encode(X), n_jobs=n_jobs).sd
+
+    def quantile(
+        self, X: Any, q: float | Sequence[float], kind: str = "mean", *, n_jobs: int | None = None
+    ) -> FloatArray:
+        """Return posterior quantiles of f ("mean") or of a new y ("outcome") at the rows of X.
+
+        The result has shape (n,) for a number and (n, len(q)) for a sequence of them.
+        """
+        levels = check_quantiles("q", q, kind)
+        quantiles = self.summarise(self.encode(X), levels, kind, n_jobs).quantiles
+        return quantiles[:, 0] if np.ndim(q) == 0 else quantiles
+
+    def encode(self, X: Any) -> Columns:
+        """Return the engine's columns of a user's table."""
+        x_cont, x_cat = self.encoding.transform(X)
+        return Columns(x_cont, x_cat, list(self.encoding.n_levels))
+
+    def summarise(
+        self,
+        columns: Columns,
+        quantiles: Sequence[float] = (),
+        kind: str = "mean",
+        n_jobs: int | None = None,
+    ) -> Summary:
+        """Return mean, standard deviation and quantiles without holding draws times rows.
+
+        `kind="mean"` is of f (for classification: of the probability), `kind="outcome"` of a new
+        y with observation weight one, from the mixture of normals over the draws, exactly.
+        """
+        check_choice("kind", kind, ("mean", "outcome"))
+        noise = None
+        if kind == "outcome":
+            noise = (self.trace["sigma"].ravel() / (self.scale.scale or 1.0)).astype(np.float64)
+        probit = self.settings["likelihood"] == "probit"
+        result = self.draws.summarise(
+            columns.to_core(),
+            "probit" if probit else "identity",
+            float(self.settings["offset"]) if probit else 0.0,
+            [float(q) for q in quantiles],
+            noise,
+            effective_jobs(n_jobs),
+        )
+        mean, sd, levels = (
+            np.asarray(result[name], np.float64) for name in ("mean", "sd", "quantiles")
+        )
+        location, scale = self.scale.location, self.scale.scale
+        levels = levels.reshape(len(quantiles), columns.n_rows)
+        return Summary(location + scale * mean, scale * sd, location + scale * levels.T)
+
+    def blocks(
+        self, columns: Columns, n_jobs: int | None = None
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield rows and all draws of f at them, in the units of y, a bounded number at a time."""
+        n_draws = int(self.draws.n_draws)
+        step = max(BLOCK_NUMBERS // max(n_draws, 1), 1)
+        jobs = effective_jobs(n_jobs)
+        offset = float(self.settings.get("offset", 0.0))
+        for begin in range(0, columns.n_rows, step):
+            rows = slice(begin, min(begin + step, columns.n_rows))
+            part = Columns(
+                np.ascontiguousarray(columns.x_cont[:, rows]),
+                np.ascontiguousarray(columns.x_cat[:, rows]),
+                columns.n_levels,
+            )
+            f = self.draws.predict(part.to_core(), "identity", 0.0, jobs).astype(np.float64)
+            f += offset
+            f *= self.scale.scale
+            f += self.scale.location
+            yield rows, f
+
+    def probability_blocks(
+        self, columns: Columns, n_jobs: int | None = None
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield rows and all draws of the probability Phi(offset + f) at them."""
+        for rows, latent in self.blocks(columns, n_jobs):
+            yield rows, ndtr(latent)
+
+    def sample_y(
+        self,
+        X: Any,
+        n_samples: int,
+        random_state: np.random.RandomState,
+        *,
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """Return draws of new outcomes at the rows of X, shape (n, n_samples).
+
+        Each column is one joint draw: one kept ensemble for all rows, and independent noise.
+        Kept ensembles are taken without replacement while there are enough of them.
+        """
+        columns = self.encode(X)
+        n_draws = int(self.draws.n_draws)
+        require_draws_memory(n_samples, columns.n_rows, 1)
+        times, rest = divmod(n_samples, n_draws)
+        chosen = np.concatenate(
+            [np.tile(np.arange(n_draws), times), random_state.permutation(n_draws)[:rest]]
+        )
+        random_state.shuffle(chosen)
+        taken, position = np.unique(chosen, return_inverse=True)
+        thinned = self._take(taken)
+        out = np.empty((columns.n_rows, n_samples))
+        for rows, f in thinned.blocks(columns, n_jobs):
+            out[rows] = f[position].T
+        out += random_state.standard_normal(out.shape) * self.trace["sigma"].ravel()[chosen]
+        return out
+
+    def _take(self, index: NDArray[np.intp]) -> Posterior:
+        """Return a posterior of one chain with some of the draws."""
+        if len(index) == int(self.draws.n_draws):
+            return self
+        trace = {name: values.reshape(1, -1)[:, index] for name, values in self.trace.items()}
+        draws = take_draws(self.draws, index, self.encoding)
+        trace["burn_sigma"] = np.zeros((1, 0))
+        return Posterior(draws, trace, self.encoding, self.settings, self.scale)
+
+
+class Summary:
+    """Mean (n,), standard deviation (n,) and quantiles (n, k) at n rows."""
+
+    __slots__ = ("mean", "quantiles", "sd")
+
+    def __init__(self, mean: FloatArray, sd: FloatArray, quantiles: FloatArray) -> None:
+        self.mean = mean
+        self.sd = sd
+        self.quantiles = quantiles
+
+
+def check_quantiles(name: str, q: float | Sequence[float], kind: str) -> list[float]:
+    """Return one or more probabilities as a list; an outcome's may not be 0 or 1."""
+    check_choice("kind", kind, ("mean", "outcome"))
+    levels = np.atleast_1d(np.asarray(q, dtype=object))
+    if levels.ndim != 1 or levels.size == 0:
+        raise ValueError(f"{name}={q!r} must be a number in [0, 1] or a sequence of them.")
+    closed = "both" if kind == "mean" else "neither"
+    return [check_number(name, level, 0, 1, closed) for level in levels]
+
+
+def require_draws_memory(n_draws: int, n_rows: int, n_columns: int) -> None:
+    """Raise MemoryError if that many draws at that many rows cannot be held."""
+    require_memory(
+        8.0 * n_draws * n_rows * n_columns,
+        f"Holding {n_draws} draws at {n_rows} rows",
+        "Ask for a mean, an interval or quantiles, which are computed without holding the draws, "
+        "or pass fewer rows at a time.",
+    )
+
+
+def take_draws(draws: _core.Draws, index: NDArray[np.intp], encoding: Encoding) -> _core.Draws:
+    """Return the draws of an index, in its order; all structures are kept."""
+    arrays = dict(draws.to_arrays())
+    is_leaf = (arrays["node_kind"] & 3) == 0
+    begin = arrays["node_begin"].astype(np.int64)
+    n_leaves = np.diff(np.concatenate([[0], np.cumsum(is_leaf)])[begin])
+    outputs_end = np.cumsum(n_leaves[arrays["structure_of"]].sum(axis=1))
+    outputs = np.split(arrays["outputs"], outputs_end[:-1])
+    arrays["structure_of"] = np.ascontiguousarray(arrays["structure_of"][index])
+    arrays["outputs"] = np.concatenate([outputs[draw] for draw in index])
+    return _core.Draws.from_arrays(arrays, encoding.p_cont, list(encoding.n_levels))
+
+
+def _equal_chains(chains: list[Chain], encoding: Encoding) -> list[Chain]:
+    """Cut the chains to a common number of draws, leaving out those that would cost more."""
+    lengths = [int(chain.draws.n_draws) for chain in chains]
+    if len(set(lengths)) == 1:
+        return chains
+    # With c chains kept, the c-th longest decides; keep as many draws as possible in all.
+    length = max(sorted(lengths), key=lambda n: n * sum(other >= n for other in lengths))
+    return [_cut_chain(chain, length, encoding) for chain in chains if _length(chain) >= length]
+
+
+def _length(chain: Chain) -> int:
+    return int(chain.draws.n_draws)
+
+
+def _cut_chain(chain: Chain, length: int, encoding: Encoding) -> Chain:
+    if _length(chain) == length:
+        return chain
+    trace = {
+        name: values if name == "burn_sigma" else values[:length]
+        for name, values in chain.trace.items()
+    }
+    return Chain(take_draws(chain.draws, np.arange(length), encoding), trace)
+
+
+def _user_trace(traces: list[Trace], scale: OutcomeScale) -> Trace:
+    """Stack the chains' traces and turn them into the user's names and units."""
+    stacked = {
+        name: np.stack([np.asarray(trace[name], np.float64) for trace in traces])
+        for name in traces[0]
+    }
+    stacked["sigma"] *= scale.sigma_unit
+    stacked["burn_sigma"] *= scale.sigma_unit
+    stacked["leaf_sd"] *= scale.scale
+    return {f"accept_{name}" if name in MOVES else name: v for name, v in stacked.items()}

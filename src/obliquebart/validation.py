@@ -1,0 +1,239 @@
+"""Checks at the door: parameters, outcomes and weights. Each error names the fix."""
+
+from __future__ import annotations
+
+import math
+import numbers
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+__all__ = [
+    "check_choice",
+    "check_count",
+    "check_labels",
+    "check_number",
+    "check_outcome",
+    "check_pair",
+    "check_weights",
+    "count_rows",
+    "whole_weights",
+]
+
+# The largest magnitude of y: sums and predictive noise still fit into float64.
+LARGEST_OUTCOME = 1e300
+
+
+def check_count(name: str, value: object, minimum: int) -> int:
+    """Return a parameter that must be a whole number of at least `minimum`."""
+    if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
+        count = int(value)
+        if minimum <= count < 2**31:
+            return count
+        raise ValueError(f"{name}={value!r} is out of range: it must be an integer >= {minimum}.")
+    raise TypeError(f"{name}={value!r} must be an integer >= {minimum}, not {_type(value)}.")
+
+
+def check_number(
+    name: str, value: object, low: float, high: float, closed: str = "neither"
+) -> float:
+    """Return a finite real parameter between `low` and `high`.
+
+    `closed` names the ends that are themselves allowed: "neither", "left", "right" or "both".
+    """
+    left, right = closed in ("left", "both"), closed in ("right", "both")
+    allowed = f"a number in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
+    if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
+        raise TypeError(f"{name}={value!r} must be {allowed}, not {_type(value)}.")
+    number = float(value)
+    above = number >= low if left else number > low
+    below = number <= high if right else number < high
+    if not (math.isfinite(number) and above and below):
+        raise ValueError(f"{name}={value!r} is out of range: it must be {allowed}.")
+    return number
+
+
+def check_pair(name: str, value: object) -> tuple[float, float]:
+    """Return a pair of positive numbers."""
+    if not isinstance(value, (tuple, list, np.ndarray)) or len(value) != 2:
+        raise TypeError(f"{name}={value!r} must be None or a pair (a, b) of positive numbers.")
+    a, b = (
+        check_number(f"{name}[{i}]", v.item() if isinstance(v, np.generic) else v, 0, math.inf)
+        for i, v in enumerate(value)
+    )
+    return a, b
+
+
+def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> Any:
+    """Return a parameter that must be one of a few values."""
+    for choice in allowed:
+        # `1 == True`, so the type has to agree as well.
+        if type(value) is type(choice) and value == choice:
+            return choice
+    raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}.")
+
+
+def _one_dimensional(y: object, n_rows: int) -> NDArray[Any]:
+    """Return `y` as a vector with one entry a row of X."""
+    if y is None:
+        raise ValueError(
+            "This estimator requires y to be passed, but the target y is None: call fit(X, y)."
+        )
+    array = np.asarray(y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. "
+            "Please change the shape of y to (n_samples, ), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=5,
+        )
+        array = array.ravel()
+    if array.ndim != 1:
+        raise ValueError(
+            f"y should be a 1d array, got an array of shape {array.shape} instead: "
+            "fit one model per outcome."
+        )
+    if len(array) != n_rows:
+        raise ValueError(
+            f"X and y have inconsistent numbers of rows: {n_rows} in X, {len(array)} in y."
+        )
+    if np.iscomplexobj(array):
+        raise ValueError("Complex data not supported: y must be real.")
+    return array
+
+
+def check_outcome(y: object, n_rows: int) -> NDArray[np.float64]:
+    """Return the outcomes of a regression as finite float64."""
+    array = _one_dimensional(y, n_rows)
+    if array.dtype.kind in "mM":
+        raise TypeError(f"y has dtype {array.dtype}: convert it to numbers, for example days.")
+    if array.dtype.kind == "O":
+        array = np.array([np.nan if _missing(value) else value for value in array], dtype=object)
+    text = array.dtype.kind in "US" or any(isinstance(v, (str, bytes)) for v in array.tolist())
+    try:
+        if text:
+            raise TypeError("it holds text")
+        values = array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(
+            f"y must hold numbers, but its dtype is {array.dtype} ({error}). Convert it, or use "
+            "ObliqueBARTClassifier if these are labels."
+        ) from error
+    _require_finite("y", values, "drop these rows, or give a finite value")
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > LARGEST_OUTCOME:
+        raise ValueError(
+            f"y reaches {largest:.3g} in magnitude, more than {LARGEST_OUTCOME:g}: "
+            "use a larger unit of y."
+        )
+    return values
+
+
+def check_labels(y: object, n_rows: int) -> NDArray[Any]:
+    """Return the labels of a classification as an array that sorts."""
+    array = _one_dimensional(y, n_rows)
+    if array.dtype.kind == "O":
+        missing = np.array([_missing(value) for value in array], dtype=bool)
+        if missing.any():
+            row = int(np.flatnonzero(missing)[0])
+            raise ValueError(f"Input y contains NaN (row {row}): drop rows without a label.")
+        kinds = {"text" if isinstance(value, str) else "other" for value in array}
+        if len(kinds) > 1:
+            raise ValueError(
+                "y mixes text with other labels: convert them to one type, for example with "
+                "astype(str)."
+            )
+        # Integers and booleans in an object column are labels too.
+        plain = np.array(array.tolist()) if kinds == {"other"} else array
+        array = plain if plain.dtype.kind in "biuf" else array
+    if array.dtype.kind == "f":
+        _require_finite("y", array.astype(np.float64), "drop rows without a label")
+    check_classification_targets(array)
+    return array
+
+
+def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
+    """Return the weights as finite non-negative float64, not all zero; None stays None."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.asarray(sample_weight).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"sample_weight must hold numbers: {error}") from error
+    if weights.ndim == 0:
+        weights = np.full(n_rows, float(weights))
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, but X has {n_rows} rows: "
+            f"pass one weight a row, shape ({n_rows},)."
+        )
+    _require_finite("sample_weight", weights, "give every row a weight, 0 to leave it out")
+    if (weights < 0).any():
+        row = int(np.flatnonzero(weights < 0)[0])
+        raise ValueError(
+            f"sample_weight is negative at row {row} ({weights[row]:g}): "
+            "weights must be >= 0, where 0 leaves the row out."
+        )
+    if not weights.any():
+        raise ValueError(
+            "sample_weight is zero for every row: at least one weight must not be zero."
+        )
+    return weights
+
+
+def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return weights that count repetitions, as integers."""
+    fractional = np.flatnonzero(weights != np.floor(weights))
+    if fractional.size:
+        row = int(fractional[0])
+        raise ValueError(
+            f"sample_weight is {weights[row]:g} at row {row}: a classifier's weights count "
+            "repetitions of a row, so they must be whole numbers."
+        )
+    total = float(weights.sum())
+    if total >= 2**31:
+        raise ValueError(
+            f"sample_weight sums to {total:.3g}: a classifier's weights count repetitions of a "
+            "row, and together they must stay below 2^31. Divide them by a common factor."
+        )
+    return weights.astype(np.int64)
+
+
+def count_rows(X: Any, owner: str) -> int:
+    """Return the number of rows of a table before it is read."""
+    shape = getattr(X, "shape", None)
+    if isinstance(shape, tuple) and len(shape) > 0:
+        return int(shape[0])
+    if hasattr(X, "__len__"):
+        return len(X)
+    if hasattr(X, "__array__"):
+        array = np.asarray(X)
+        if array.ndim > 0:
+            return len(array)
+    raise TypeError(
+        f"{owner} needs a table with rows and columns as X, got {_type(X)}: pass an array or a "
+        "data frame."
+    )
+
+
+def _missing(value: object) -> bool:
+    # pandas' NA is known by name, because pandas may not be installed.
+    return value is None or type(value).__name__ == "NAType" or value != value
+
+
+def _require_finite(name: str, values: NDArray[np.float64], remedy: str) -> None:
+    bad = np.flatnonzero(~np.isfinite(values))
+    if bad.size == 0:
+        return
+    row = int(bad[0])
+    what = "NaN" if np.isnan(values[row]) else "infinity"
+    more = f" and {bad.size - 1} more" if bad.size > 1 else ""
+    raise ValueError(f"Input {name} contains {what} (row {row}{more}): {remedy}.")
+
+
+def _type(value: object) -> str:
+    return type(value).__name__
