@@ -67,15 +67,30 @@ Polynomial jump_power(std::uint64_t stream) {
   return result;
 }
 
-// 3 (log(1 + t) - t + t^2/2 - t^3/3), t > -1, without cancellation for small t.
-double cubic_remainder(double t) {
-  if (t > -0x1p-5 && t < 0x1p-5) {
-    double series = 0.0;
-    for (int i = 14; i >= 4; --i) series = (i % 2 == 0 ? -3.0 : 3.0) / i + t * series;
-    return series * ((t * t) * (t * t));
-  }
+// r(t) = 3 (log(1 + t) - t + t^2/2 - t^3/3), t > -1. Its series, for small t where the difference
+// would cancel, starts with -3 t^4/4.
+constexpr double remainder_by_difference(double t) {
   return 3.0 * (det_log(1.0 + t) - t * (1.0 - t * (0.5 - t / 3.0)));
 }
+
+constexpr double remainder_by_series(double t) {
+  double series = 0.0;
+  for (int i = 14; i >= 4; --i) series = (i % 2 == 0 ? -3.0 : 3.0) / i + t * series;
+  return series * ((t * t) * (t * t));
+}
+
+constexpr double cubic_remainder(double t) {
+  return t > -0x1p-5 && t < 0x1p-5 ? remainder_by_series(t) : remainder_by_difference(t);
+}
+
+constexpr bool near(double a, double b, double tolerance) {
+  return a - b < tolerance && b - a < tolerance;
+}
+// Errors too small for a statistical test to see: a wrong series, a ziggurat that does not close.
+static_assert(near(remainder_by_series(0x1p-5), remainder_by_difference(0x1p-5), 1e-15));
+static_assert(near(remainder_by_series(-0x1p-5), remainder_by_difference(-0x1p-5), 1e-15));
+static_assert(near(detail::kZiggurat.right[255] * (1.0 - detail::kZiggurat.height[255]),
+                   detail::Ziggurat::layer_area, 1e-14));
 
 }  // namespace
 
@@ -124,7 +139,7 @@ double Rng::normal_tail(double a) {
 }
 
 // Marsaglia and Tsang (2000) for shape >= 1: d (1 + t)^3 with t = normal / sqrt(9 d), accepted if
-// log u < x^2/2 + d - d (1 + t)^3 + 3 d log(1 + t), which is d cubic_remainder(t).
+// log u < x^2/2 + d - d (1 + t)^3 + 3 d log(1 + t), which is d r(t).
 double Rng::gamma(double shape) {
   if (!(shape > 0.0)) return std::numeric_limits<double>::quiet_NaN();
   if (shape < 1.0) return std::max(det_exp(log_gamma_draw(shape)), DBL_MIN);

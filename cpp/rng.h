@@ -1,7 +1,7 @@
 // Random numbers: one engine per chain, own distributions, own log and exp.
 //
 // The same seed gives the same bits on every machine. So nothing here calls the C library's log or
-// exp, or a std:: distribution; only +, -, *, / and sqrt, which IEEE 754 rounds in one way, are used.
+// exp, or a std:: distribution; only +, -, *, / and sqrt, which IEEE 754 rounds in one way.
 // Compile with -ffp-contract=off: a fused multiply-add would round differently.
 #pragma once
 
@@ -189,7 +189,8 @@ class Rng {
     const std::uint64_t bits = next();
     const detail::Ziggurat::Layer& layer = detail::kZiggurat.layer[bits & 0xff];
     const std::uint64_t mantissa = bits >> 11;
-    if (mantissa >= layer.inside) [[unlikely]] return normal_outside(bits);
+    if (mantissa >= layer.inside) [[unlikely]]
+      return normal_outside(bits);
     return with_sign(static_cast<double>(static_cast<std::int64_t>(mantissa)) * layer.unit, bits);
   }
 
