@@ -32,8 +32,8 @@ class NodeTable:
         start = np.concatenate([[0], np.cumsum(size)])
         self.start = start  # first node of each tree
         self.tree = np.repeat(np.arange(len(structure)), size)
-        source = np.arange(start[-1]) - np.repeat(start[:-1], size) + np.repeat(
-            begin[structure], size
+        source = (
+            np.arange(start[-1]) - np.repeat(start[:-1], size) + np.repeat(begin[structure], size)
         )
         shift = np.repeat(start[:-1] - begin[structure], size)
         self.parent = np.where(parent[source] < 0, -1, parent[source] + shift)

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -100,27 +101,25 @@ def root_rules(
     for j in range(p_cont):
         lo, hi = cell.bounds[j]
         for cut, weight in _cut_nodes(problem.x_cont[j], lo, hi, n_nodes):
-            bounds_left = cell.bounds[:j] + ((lo, cut),) + cell.bounds[j + 1 :]
-            bounds_right = cell.bounds[:j] + ((cut, hi),) + cell.bounds[j + 1 :]
+            cells = (
+                Cell(_replaced(cell.bounds, j, (lo, cut)), cell.levels),
+                Cell(_replaced(cell.bounds, j, (cut, hi)), cell.levels),
+            )
             for mass, left in _route_cut(problem.x_cont[j], rows, cut):
-                yield (
-                    mass * weight / p,
-                    left,
-                    rows & ~left,
-                    Cell(bounds_left, cell.levels),
-                    Cell(bounds_right, cell.levels),
-                )
+                yield mass * weight / p, left, rows & ~left, *cells
     for j in range(p_cat):
         for mass, level_set in _level_sets(cell.levels[j]):
             left = _rows_with(problem.x_cat[j], rows, level_set)
             other = cell.levels[j] & ~level_set
-            yield (
-                mass / p,
-                left,
-                rows & ~left,
-                Cell(cell.bounds, cell.levels[:j] + (level_set,) + cell.levels[j + 1 :]),
-                Cell(cell.bounds, cell.levels[:j] + (other,) + cell.levels[j + 1 :]),
+            cells = (
+                Cell(cell.bounds, _replaced(cell.levels, j, level_set)),
+                Cell(cell.bounds, _replaced(cell.levels, j, other)),
             )
+            yield mass / p, left, rows & ~left, *cells
+
+
+def _replaced(values: tuple, j: int, value: object) -> tuple:
+    return (*values[:j], value, *values[j + 1 :])
 
 
 def _child_splits(problem: Problem, cell: Cell, rows: int) -> list[Split]:
@@ -133,7 +132,7 @@ def _child_splits(problem: Problem, cell: Cell, rows: int) -> list[Split]:
         x = problem.x_cont[j]
         inside = sorted({x[i] for i in range(len(x)) if rows >> i & 1 and lo < x[i] < hi})
         edges = [lo, *inside, hi]
-        for a, b in zip(edges[:-1], edges[1:], strict=True):
+        for a, b in pairwise(edges):
             for mass, left in _route_cut(x, rows, 0.5 * (a + b)):
                 masses[left] += mass * (b - a) / (hi - lo) / p
     for j in range(p_cat):
@@ -150,7 +149,7 @@ def _child_splits(problem: Problem, cell: Cell, rows: int) -> list[Split]:
 def _cut_nodes(x: np.ndarray, lo: float, hi: float, n_nodes: int) -> Iterator[tuple[float, float]]:
     nodes, weights = np.polynomial.legendre.leggauss(n_nodes)
     edges = [lo, *sorted({v for v in x if lo < v < hi}), hi]
-    for a, b in zip(edges[:-1], edges[1:], strict=True):
+    for a, b in pairwise(edges):
         for t, w in zip(nodes, weights, strict=True):
             yield 0.5 * (a + b) + 0.5 * (b - a) * t, 0.5 * w * (b - a) / (hi - lo)
 
@@ -177,4 +176,6 @@ def _level_sets(available: int) -> Iterator[tuple[float, int]]:
 
 
 def _rows_with(codes: np.ndarray, rows: int, level_set: int) -> int:
-    return sum(1 << i for i in range(len(codes)) if rows >> i & 1 and level_set >> int(codes[i]) & 1)
+    return sum(
+        1 << i for i in range(len(codes)) if rows >> i & 1 and level_set >> int(codes[i]) & 1
+    )

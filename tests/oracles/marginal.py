@@ -51,7 +51,7 @@ def probit(y: np.ndarray, offset: float, leaf_sd: float) -> LeafMarginal:
 
 def nothing() -> LeafMarginal:
     """Likelihood off."""
-    return lambda mask: 0.0
+    return lambda _: 0.0
 
 
 def posterior(masses: dict[Partition, float], leaf: LeafMarginal) -> dict[Partition, float]:

@@ -100,7 +100,9 @@ def test_leaf_marginals(rng):
     rows = [0, 2, 5]
     precision = w[rows].sum() / sigma**2 + leaf_sd**-2
     theta = (w[rows] * y[rows]).sum() / sigma**2
-    log_density = -0.5 * (np.log(2 * np.pi * sigma**2 / w[rows]) + w[rows] * y[rows] ** 2 / sigma**2)
+    log_density = -0.5 * (
+        np.log(2 * np.pi * sigma**2 / w[rows]) + w[rows] * y[rows] ** 2 / sigma**2
+    )
     closed = log_density.sum() - np.log(leaf_sd) - 0.5 * np.log(precision)
     closed += theta**2 / (2 * precision)
     assert marginal.gaussian(y, sigma, leaf_sd, w)(0b100101) == pytest.approx(closed, abs=1e-10)

@@ -1,0 +1,142 @@
+"""Prior invariance: draw (theta, scales, ensemble) from the prior, y given them, run sweeps.
+
+If each sweep leaves the posterior invariant, then what is left after k sweeps has the prior's
+distribution again, jointly with y. Both the start and the reference come from the NumPy simulator.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import special
+
+from obliquebart import _core
+
+from . import columnar, core
+from .compare import p_value
+from .prior import Prior, Sample, Table, simulate
+
+
+@dataclass(frozen=True)
+class Setup:
+    name: str
+    table: Table
+    prior: Prior
+    n_sweeps: int = 10
+    weighted: bool = False
+    likelihood: str = "gaussian"
+    offset: float = 0.0
+    more: dict[str, Any] = field(default_factory=dict)
+
+    def settings(self) -> _core.Settings:
+        return core.settings(
+            self.prior, likelihood=self.likelihood, offset=self.offset, **self.more
+        )
+
+    def weights(self) -> np.ndarray | None:
+        n = self.table.n_rows
+        return 0.25 + 2.0 * ((7 * np.arange(n)) % n) / n if self.weighted else None
+
+
+def make_table(
+    n: int, p_cont: int, n_levels: tuple[int, ...] = (), missing: float = 0.0, seed: int = 1
+) -> Table:
+    """Columns scaled to [-1, 1]; the first rows go through the levels."""
+    rng = np.random.default_rng([seed, n, p_cont, len(n_levels)])
+    x = rng.uniform(-1, 1, (p_cont, n))
+    if p_cont and n > 1:
+        lo, hi = x.min(axis=1, keepdims=True), x.max(axis=1, keepdims=True)
+        x = 2 * (x - lo) / (hi - lo) - 1
+    x = np.where(rng.random(x.shape) < missing, np.nan, x).astype(np.float32).astype(float)
+    codes = np.array([rng.integers(0, k, n) for k in n_levels], dtype=int).reshape(-1, n)
+    for j, k in enumerate(n_levels):
+        codes[j, : min(k, n)] = np.arange(min(k, n))
+    return Table(x, codes, n_levels)
+
+
+def draw_y(setup: Setup, fit: np.ndarray, sigma: np.ndarray, rng) -> np.ndarray:
+    noise = rng.standard_normal(fit.shape)
+    if setup.likelihood == "probit":
+        return (setup.offset + fit + noise > 0).astype(float)
+    weights = setup.weights()
+    return fit + sigma[:, None] * noise / (1.0 if weights is None else np.sqrt(weights))
+
+
+def statistics(
+    setup: Setup, arrays: dict, y: np.ndarray, theta, sigma, leaf_sd
+) -> columnar.Statistics:
+    """Of the ensemble, of the scales, and of both together with y."""
+    table, prior = setup.table, setup.prior
+    nodes = columnar.NodeTable(arrays, table.x_cont.shape[0], table.n_levels)
+    fit = nodes.fit(table)
+    out = columnar.statistics(nodes, table)
+    out["fit of the first row"] = (fit[:, 0], False)
+    out["y'fit"] = ((y * fit).sum(axis=1), False)
+    if isinstance(prior.theta, tuple):
+        out["theta"] = (theta, False)
+        out["theta times nonzeros"] = (theta * (1 + out["nonzeros"][0]), False)
+    if isinstance(prior.leaf_sd, tuple):
+        out["leaf_sd"] = (leaf_sd, False)
+        out["scaled square output"] = (out["mean square output"][0] / leaf_sd**2, False)
+    if setup.likelihood == "probit":
+        sign = 2 * y - 1
+        log_p = special.log_ndtr(sign * (setup.offset + fit)).sum(axis=1)
+        out["log likelihood"] = (log_p, False)
+    else:
+        w = setup.weights()
+        squares = (1.0 if w is None else w) * (y - fit) ** 2
+        out["sum of squared residuals"] = (squares.sum(axis=1), False)
+        out["scaled squared residuals"] = (squares.sum(axis=1) / sigma**2, False)
+        out["y of the first row"] = (y[:, 0] - fit[:, 0], False)
+        if isinstance(prior.sigma, tuple):
+            out["sigma"] = (sigma, False)
+    return out
+
+
+def sample_statistics(setup: Setup, sample: Sample, seed: int) -> columnar.Statistics:
+    """The reference: prior draws with a fresh y each."""
+    rng = np.random.default_rng(seed)
+    nodes = columnar.NodeTable(sample.arrays, setup.table.x_cont.shape[0], setup.table.n_levels)
+    y = draw_y(setup, nodes.fit(setup.table), sample.sigma, rng)
+    return statistics(setup, sample.arrays, y, sample.theta, sample.sigma, sample.leaf_sd)
+
+
+def after_sweeps(setup: Setup, sample: Sample, seed: int) -> columnar.Statistics:
+    """The chain: from every prior draw, y, then n_sweeps sweeps."""
+    rng = np.random.default_rng(seed)
+    table = setup.table
+    nodes = columnar.NodeTable(sample.arrays, table.x_cont.shape[0], table.n_levels)
+    y = draw_y(setup, nodes.fit(table), sample.sigma, rng)
+    start = core.draws(sample.arrays, table)
+    n = len(y)
+    chain = _core.Sampler(core.data(table), y[0], setup.weights(), setup.settings(), seed, 0)
+    scales = np.zeros((3, n))
+    kept = None
+    for i in range(n):
+        chain.sigma, chain.theta = sample.sigma[i], sample.theta[i]
+        chain.leaf_sd = sample.leaf_sd[i]
+        chain.set_y(y[i])
+        chain.set_ensemble(start, i)
+        chain.sweep(setup.n_sweeps)
+        scales[:, i] = chain.theta, chain.sigma, chain.leaf_sd
+        if kept is None:
+            kept = chain.ensemble()
+        else:
+            kept.append(chain.ensemble())
+    assert chain.check() == []
+    return statistics(setup, kept.to_arrays(), y, *scales)
+
+
+def compare(a: columnar.Statistics, b: columnar.Statistics) -> dict[str, float]:
+    assert a.keys() == b.keys()
+    return {name: p_value(a[name][0], b[name][0], a[name][1]) for name in a}
+
+
+def p_values(setup: Setup, n_replicates: int, n_reference: int, seed: int) -> dict[str, float]:
+    start = simulate(setup.table, setup.prior, n_replicates, seed)
+    reference = simulate(setup.table, setup.prior, n_reference, seed + 1)
+    return compare(
+        after_sweeps(setup, start, seed + 2), sample_statistics(setup, reference, seed + 3)
+    )

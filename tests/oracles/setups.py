@@ -1,0 +1,131 @@
+"""The models under which prior invariance is tested: every part of the prior at least twice."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+
+from .core import MOVES
+from .invariance import Setup, make_table
+from .prior import Prior
+
+SIGMA = (3.0, 0.6)  # nu, lambda
+LEAF_SD = (3.0, 1.0)  # shape, rate
+
+SHORT = [
+    Setup(
+        "two columns",
+        make_table(12, 2),
+        Prior(1, 0.5, 1.0, theta=(1.5, 1.5), sigma=SIGMA, leaf_sd=0.7),
+    ),
+    Setup(
+        "two columns, all moves, missing values, empty leaves",
+        make_table(8, 2, missing=0.2),
+        Prior(1, 0.8, 1.0, min_samples_leaf=0, theta=(1.5, 1.5), sigma=SIGMA, leaf_sd=0.7),
+        more=MOVES,
+    ),
+    Setup(
+        "five trees, both kinds, weighted, all moves",
+        make_table(25, 1, (3,)),
+        Prior(5, 0.95, 2.0, sigma=SIGMA, leaf_sd=0.4),
+        weighted=True,
+        more=MOVES,
+    ),
+    Setup(
+        "five trees, three columns, empty leaves",
+        make_table(10, 3),
+        Prior(5, 0.6, 1.0, min_samples_leaf=0, theta=(3.0, 6.0), sigma=SIGMA, leaf_sd=0.5),
+    ),
+    Setup(
+        "categorical only, 32 and 40 levels, empty leaves",
+        make_table(9, 0, (3, 40, 32)),
+        Prior(1, 0.8, 0.5, max_depth=6, min_samples_leaf=0, sigma=SIGMA, leaf_sd=0.7),
+        more=MOVES,
+    ),
+    Setup(
+        "categorical only",
+        make_table(30, 0, (4, 3)),
+        Prior(1, 0.25, 0.0, sigma=SIGMA, leaf_sd=0.7),
+        weighted=True,
+    ),
+    Setup(
+        "two columns and a category, all moves, missing values",
+        make_table(30, 2, (4,), missing=0.1),
+        Prior(1, 0.9, 1.0, theta=(2.0, 2.0), sigma=SIGMA, leaf_sd=0.7),
+        weighted=True,
+        more=MOVES,
+    ),
+    Setup(
+        "one column",
+        make_table(8, 1),
+        Prior(1, 0.5, 0.5, max_depth=8, min_samples_leaf=0, sigma=SIGMA, leaf_sd=0.8),
+    ),
+    Setup(
+        "axis rules, leaf_sd sampled",
+        make_table(15, 3),
+        Prior(5, 0.25, 0.5, axis_rules=True, sigma=SIGMA, leaf_sd=LEAF_SD),
+        more=MOVES,
+    ),
+    Setup(
+        "probit, five trees, both kinds, leaf_sd sampled",
+        make_table(25, 2, (3,)),
+        Prior(5, 0.6, 1.0, theta=(4.0, 4.0), leaf_sd=LEAF_SD),
+        likelihood="probit",
+        offset=0.3,
+        more=MOVES,
+    ),
+    Setup(
+        "probit, one tree",
+        make_table(10, 1, (3,)),
+        Prior(1, 0.9, 1.0, min_samples_leaf=0, leaf_sd=1.0),
+        likelihood="probit",
+        offset=-0.4,
+    ),
+]
+
+
+def _long() -> list[Setup]:
+    out = []
+    tables = {
+        "continuous 1": (1, ()),
+        "continuous 2": (2, ()),
+        "continuous 3": (3, ()),
+        "categorical 1": (0, (4,)),
+        "categorical 2": (0, (3, 40)),
+        "mixed 1 + 1": (1, (3,)),
+        "mixed 2 + 1": (2, (3,)),
+    }
+    for (name, (p_cont, n_levels)), n_trees, leaf, alpha in product(
+        tables.items(), (1, 5), (0, 1), (0.25, 0.5, 0.95)
+    ):
+        # The other choices are thrown, so that none goes along with another.
+        is_probit, samples_leaf_sd, has_missing, weighted, all_moves = np.random.default_rng(
+            len(out)
+        ).random(5) < (0.25, 0.3, 0.5, 0.5, 0.6)
+        prior = Prior(
+            n_trees,
+            alpha,
+            {0.25: 0.3, 0.5: 0.5, 0.95: 2.0}[alpha],
+            min_samples_leaf=leaf,
+            theta=(3.0, 2.0) if p_cont > 1 else 1.0,
+            sigma=1.0 if is_probit else SIGMA,
+            leaf_sd=LEAF_SD if samples_leaf_sd else 0.6,
+        )
+        kind = "probit" if is_probit else "gaussian"
+        out.append(
+            Setup(
+                f"{name}, trees {n_trees}, leaf {leaf}, alpha {alpha}, {kind}",
+                make_table(40 if leaf else 9, p_cont, n_levels, missing=0.1 * has_missing),
+                prior,
+                n_sweeps=20,
+                weighted=bool(weighted and not is_probit),
+                likelihood=kind,
+                offset=0.3 if is_probit else 0.0,
+                more=MOVES if all_moves else {},
+            )
+        )
+    return out
+
+
+LONG = _long()

@@ -1,0 +1,209 @@
+"""One tree, tiny data: the sampler against the posterior over row partitions, computed exactly.
+
+sigma, leaf_sd and theta are fixed, trees have depth at most two, rows number four or five. Prior
+masses of partitions come from enumeration and quadrature (categorical rules, one continuous column,
+axis rules, both kinds mixed) or from simulated rules (two columns, oblique). The total variation
+between the sampler's frequencies and the exact posterior must be below 0.01.
+
+False alarms: a correct sampler's expected distance, estimated from batches of the chain, is
+asserted to be below 0.004 (usual values: 0.001 to 0.003). The distance is a sum of many absolute
+normal errors with that mean and a standard deviation of a third of it or less, so 0.01 lies four
+deviations above at the allowed limit (3e-5 a case) and eight at the usual noise. Seeds are fixed:
+a run does not vary.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pytest
+
+from obliquebart import _core
+from oracles import core, enumeration, marginal, oblique
+from oracles.compare import Distance, distance
+from oracles.prior import Prior, Table
+
+SIGMA, LEAF_SD = 0.8, 0.9
+X = np.array([[-0.7, -0.1, 0.3, 0.8, 0.45], [0.2, -0.6, 0.9, -0.3, 0.05]], dtype=np.float32)
+WITH_MISSING = np.where([[0, 1, 0, 0, 0], [0, 0, 0, 1, 0]], np.float32(np.nan), X)
+CODES = np.array([[0, 1, 2, 1, 0], [1, 0, 0, 1, 2]])
+NO_CONT, NO_CAT = np.zeros((0, 5)), np.zeros((0, 5), dtype=int)
+Y = np.array([-1.1, 0.2, 0.9, -0.3, 1.4])
+LABELS = np.array([0.0, 1.0, 1.0, 0.0, 1.0])
+WEIGHTS = np.array([0.3, 2.0, 1.0, 0.6, 3.0])
+
+
+def table(x: np.ndarray, codes: np.ndarray, n_levels: tuple[int, ...] = ()) -> Table:
+    return Table(x.astype(float), codes, n_levels)
+
+
+TABLES = {
+    "categorical": table(NO_CONT, CODES, (3, 4)),  # the fourth level has no row
+    "one column": table(X[:1], NO_CAT),
+    "one column, missing": table(WITH_MISSING[:1], NO_CAT),
+    "axis": table(X, NO_CAT),
+    "mixed": table(X[:1], CODES[:1], (4,)),
+    "mixed, missing": table(WITH_MISSING[:1], CODES[:1], (4,)),
+    "oblique": table(X, NO_CAT),
+    "oblique, missing": table(WITH_MISSING, NO_CAT),
+}
+OBLIQUE_THETA = 0.6
+
+
+@dataclass(frozen=True)
+class Case:
+    table: str
+    min_samples_leaf: int = 1
+    alpha: float = 0.95
+    beta: float = 0.5
+    likelihood: str = "gaussian"  # or "weighted", "probit", "none"
+    moves: dict[str, Any] = field(default_factory=dict)
+    long: bool = False
+
+    @property
+    def is_oblique(self) -> bool:
+        return self.table.startswith("oblique")
+
+    @property
+    def id(self) -> str:
+        moves = "all moves" if self.moves else "grow and prune"
+        return (
+            f"{self.table}-leaf {self.min_samples_leaf}-alpha {self.alpha}-beta {self.beta}"
+            f"-{self.likelihood}-{moves}"
+        )
+
+
+@functools.cache
+def rule_masses(name: str, min_samples_leaf: int, n_log2: int) -> enumeration.RuleMasses:
+    t = TABLES[name]
+    problem = enumeration.Problem(t.x_cont, t.x_cat, t.n_levels, min_samples_leaf)
+    if name.startswith("oblique"):
+        return oblique.smooth_masses(problem, OBLIQUE_THETA, n_log2)
+    return enumeration.rule_masses(problem)
+
+
+def leaf_marginal(likelihood: str) -> marginal.LeafMarginal:
+    if likelihood == "probit":
+        return marginal.probit(LABELS, 0.25, LEAF_SD)
+    if likelihood == "none":
+        return marginal.nothing()
+    return marginal.gaussian(Y, SIGMA, LEAF_SD, WEIGHTS if likelihood == "weighted" else None)
+
+
+def exact_posterior(case: Case, masses: enumeration.RuleMasses):
+    return marginal.posterior(
+        masses.partition_masses(case.alpha, case.beta), leaf_marginal(case.likelihood)
+    )
+
+
+def sampler(case: Case, seed: int) -> _core.Sampler:
+    prior = Prior(
+        n_trees=1,
+        alpha=case.alpha,
+        beta=case.beta,
+        max_depth=2,
+        min_samples_leaf=case.min_samples_leaf,
+        axis_rules=case.table == "axis",
+        theta=OBLIQUE_THETA if case.is_oblique else 1.0,
+        sigma=1.0 if case.likelihood == "probit" else SIGMA,
+        leaf_sd=LEAF_SD,
+    )
+    is_probit = case.likelihood == "probit"
+    settings = core.settings(prior, **case.moves)
+    settings.likelihood = "gaussian" if case.likelihood == "weighted" else case.likelihood
+    settings.offset = 0.25 if is_probit else 0.0
+    weights = WEIGHTS if case.likelihood == "weighted" else None
+    y = LABELS if is_probit else Y
+    return _core.Sampler(core.data(TABLES[case.table]), y, weights, settings, seed, 0)
+
+
+def sampled_distance(case: Case, masses, n_sweeps: int, seed: int) -> Distance:
+    chain = sampler(case, seed)
+    chain.partition_keys(2_000)
+    n_batches = 25
+    batches = [chain.partition_keys(n_sweeps // n_batches) for _ in range(n_batches)]
+    assert chain.check() == []
+    return distance(batches, exact_posterior(case, masses), len(Y))
+
+
+SHORT = [
+    # categorical rules
+    Case("categorical", 1, 0.95, 0.5),
+    Case("categorical", 0, 0.5, 0.5),
+    Case("categorical", 1, 0.25, 0.0, moves=core.MOVES),
+    Case("categorical", 0, 0.95, 1.0, moves=core.MOVES),
+    # one continuous column
+    Case("one column", 1, 0.95, 0.5),
+    Case("one column", 0, 0.25, 0.5),
+    Case("one column", 1, 0.5, 0.0, moves=core.MOVES),
+    Case("one column, missing", 1, 0.95, 0.5, moves=core.MOVES),
+    Case("axis", 1, 0.5, 0.5),
+    Case("axis", 0, 0.95, 0.5, moves=core.MOVES),
+    # both kinds
+    Case("mixed", 1, 0.95, 0.5),
+    Case("mixed", 0, 0.5, 0.0, moves=core.MOVES),
+    Case("mixed", 1, 0.25, 0.5, "weighted", moves=core.MOVES),
+    Case("mixed, missing", 0, 0.95, 0.5),
+    # two columns, oblique
+    Case("oblique", 1, 0.95, 0.5),
+    Case("oblique", 0, 0.95, 0.5),
+    Case("oblique", 1, 0.5, 0.0, moves=core.MOVES),
+    Case("oblique", 0, 0.25, 0.5, moves=core.MOVES),
+    Case("oblique, missing", 1, 0.95, 0.5, moves=core.MOVES),
+    # other likelihoods
+    Case("one column", 1, 0.95, 0.5, "weighted"),
+    Case("oblique", 1, 0.95, 0.5, "probit"),
+    Case("mixed", 0, 0.5, 0.5, "probit", moves=core.MOVES),
+    Case("mixed", 1, 0.95, 0.5, "none", moves=core.MOVES),
+]
+
+LONG = [
+    Case(name, leaf, alpha, beta, likelihood, moves)
+    for name in TABLES
+    for leaf in (0, 1)
+    for alpha, beta in ((0.25, 0.0), (0.5, 0.5), (0.95, 1.0))
+    for likelihood, moves in (
+        ("gaussian", {}),
+        ("gaussian", core.MOVES),
+        ("weighted", core.MOVES),
+        ("probit", {}),
+        ("none", core.MOVES),
+    )
+]
+
+
+@pytest.mark.parametrize("case", SHORT, ids=lambda case: case.id)
+def test_row_partitions(case, seed):
+    masses = rule_masses(case.table, case.min_samples_leaf, 13)
+    found = sampled_distance(case, masses, 1_000_000, seed)
+    print(found)
+    assert found.noise < 0.004
+    assert found.total_variation < 0.01, found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", LONG, ids=lambda case: case.id)
+def test_row_partitions_long(case, seed):
+    masses = rule_masses(case.table, case.min_samples_leaf, 16)
+    found = sampled_distance(case, masses, 10_000_000, seed)
+    print(found)
+    assert found.noise < 0.002
+    assert found.total_variation < 0.005, found
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["oblique", "oblique, missing"])
+@pytest.mark.parametrize("min_samples_leaf", [0, 1])
+def test_row_partitions_by_simulated_rules(name, min_samples_leaf, seed):
+    """Dichotomies counted in 10^7 simulated triples of rules, nothing integrated."""
+    t = TABLES[name]
+    problem = enumeration.Problem(t.x_cont, t.x_cat, t.n_levels, min_samples_leaf)
+    masses = oblique.simulated_masses(problem, OBLIQUE_THETA, 10_000_000, seed)
+    for alpha in (0.25, 0.5, 0.95):
+        case = Case(name, min_samples_leaf, alpha, 0.5, moves=core.MOVES)
+        found = sampled_distance(case, masses, 10_000_000, seed)
+        print(alpha, found)
+        assert found.total_variation < 0.01, found
