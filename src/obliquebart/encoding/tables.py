@@ -1,0 +1,167 @@
+"""Any table, read column by column: NumPy arrays, and data frames through narwhals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from narwhals.exceptions import DuplicateError
+from numpy.typing import NDArray
+from sklearn.utils import check_array
+
+from obliquebart.encoding.columns import (
+    Column,
+    NumberColumn,
+    ObjectColumn,
+    SeriesColumn,
+    unsupported,
+)
+
+
+@dataclass(frozen=True)
+class Table:
+    """A two-dimensional table with at least one row and one column.
+
+    Attributes
+    ----------
+    names : list of str
+        Names for messages; ``x0``, ``x1``, … where the container has none.
+    is_named : bool
+        Whether the container names its columns, all by strings.
+    is_frame : bool
+        Whether the columns have types of their own.
+    n_rows : int
+    column : callable
+        Reads the column at a position.
+    """
+
+    names: list[str]
+    is_named: bool
+    is_frame: bool
+    n_rows: int
+    column: Callable[[int], Column]
+
+
+def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Table:
+    """Look at a table without converting it.
+
+    Parameters
+    ----------
+    X : array-like or data frame
+    owner : str
+        Name of the estimator, for messages.
+    rows : int array, optional
+        Row numbers to read; the others are ignored altogether.
+
+    Examples
+    --------
+    >>> table = read_table([[1.0, 2.0], [3.0, 4.0]], "Estimator")
+    >>> table.names, table.column(1).numbers()
+    (['x0', 'x1'], array([2., 4.]))
+    """
+    if nw.dependencies.is_into_dataframe(X):
+        return _read_frame(X, owner, rows)
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            f"{owner} needs the values of X, but X is a lazy frame of type "
+            f"{type(X).__module__}.{type(X).__name__}. Compute it first, for example with "
+            "X.collect()."
+        )
+    return _read_array(X, owner, rows)
+
+
+def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
+    array = check_array(
+        _plain_array(X), dtype=None, ensure_all_finite=False, input_name="X", estimator=owner
+    )
+    if rows is not None:
+        array = array[rows]
+    names = [f"x{j}" for j in range(array.shape[1])]
+    kind = array.dtype.kind
+
+    def column(j: int) -> Column:
+        values = array[:, j]
+        if kind in "biuf":
+            return NumberColumn(names[j], rows, values)
+        if kind in "OU":
+            return ObjectColumn(names[j], rows, values.tolist())
+        raise unsupported(names[j], {"M": "dates", "m": "durations", "S": "bytes"}.get(kind, kind))
+
+    return Table(names, False, False, len(array), cache(column))
+
+
+def _plain_array(X: Any) -> Any:
+    """Undo two silent conversions of NumPy: masks are lost, numbers beside text become text."""
+    if isinstance(X, np.ma.MaskedArray):
+        if X.dtype.kind == "O":
+            return X.filled(None)
+        if X.dtype.kind in "biuf":
+            return np.where(np.ma.getmaskarray(X), np.nan, X.data)
+    rows = X if isinstance(X, (list, tuple)) else []
+    if any(isinstance(v, str) for row in rows[:1] if isinstance(row, (list, tuple)) for v in row):
+        return np.array(X, dtype=object)
+    return X
+
+
+def _read_frame(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
+    try:
+        frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+        columns: list[Any] = list(frame.columns)
+    except DuplicateError:
+        columns = list(getattr(X, "column_names", getattr(X, "columns", [])))
+    _check_unique(columns)
+    is_named = _are_strings(columns)
+    if 0 in frame.shape:
+        # for scikit-learn's own message
+        check_array(np.empty(frame.shape), input_name="X", estimator=owner)
+    if rows is not None:
+        frame = frame[rows.tolist(), :]
+    names = [str(name) for name in columns]
+
+    def column(j: int) -> Column:
+        return _open_series(names[j], rows, frame.get_column(columns[j]))
+
+    return Table(names, is_named, True, frame.shape[0], cache(column))
+
+
+def _check_unique(columns: list[Any]) -> None:
+    twice = [str(name) for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"Column names must be unique, but these occur more than once: {', '.join(twice)}. "
+            "Rename or drop the duplicates."
+        )
+
+
+def _are_strings(columns: list[Any]) -> bool:
+    types = sorted({type(name).__qualname__ for name in columns})
+    if len(types) > 1 and "str" in types:
+        # scikit-learn's words
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but your "
+            f"input has {types} as feature name / column name types. Convert them all to strings, "
+            "for example with X.columns = X.columns.astype(str)."
+        )
+    return types == ["str"]
+
+
+def _open_series(name: str, rows: NDArray[np.int64] | None, series: nw.Series[Any]) -> Column:
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
+        return SeriesColumn(name, rows, series)
+    if dtype in (nw.Object, nw.Unknown):
+        return ObjectColumn(name, rows, series.to_list())
+    for described, dtypes in (
+        ("dates", (nw.Date, nw.Datetime, nw.Time)),
+        ("durations", (nw.Duration,)),
+        ("nested", (nw.List, nw.Array, nw.Struct)),
+        ("bytes", (nw.Binary,)),
+    ):
+        if dtype in dtypes:
+            raise unsupported(name, described)
+    raise unsupported(name, str(dtype))
