@@ -9,6 +9,7 @@ from . import columnar, enumeration, marginal, oblique, ranges
 from .compare import p_value, total_variation
 from .partitions import from_key, key, partition
 from .prior import Prior, Table, simulate
+from .reference import ReferenceSampler
 
 X = np.array([[-0.7, -0.1, 0.3, 0.8, 0.45], [0.2, -0.6, 0.9, -0.3, 0.05]], dtype=np.float32)
 X = X.astype(float)
@@ -156,3 +157,22 @@ def test_two_sample_tests_find_a_gap(rng):
     c, d = rng.poisson(3, 20_000).astype(float), rng.poisson(3, 20_000).astype(float)
     assert p_value(c, d, True) > 1e-6
     assert p_value(c, rng.poisson(3.15, 20_000).astype(float), True) < 1e-6
+
+
+@pytest.mark.parametrize("root_factor", [True, False], ids=["exact", "as printed in the paper"])
+def test_ratios_of_the_paper(root_factor):
+    """The written-out sampler meets enumeration; without the factor at the root it does not."""
+    table = CASES["mixed"][0]
+    prior = Prior(alpha=0.5, beta=0.5, max_depth=2)
+    leaf = marginal.gaussian(np.array([-1.1, 0.2, 0.9, -0.3, 1.4]), 0.8, 0.9)
+    masses = exact_masses(table, 1.0, False, 1).partition_masses(0.5, 0.5)
+    exact = marginal.posterior(masses, leaf)
+    sampler = ReferenceSampler(table, prior, leaf, seed=5, root_factor=root_factor)
+    n = 60_000
+    found: dict = {}
+    for _ in range(n):
+        sampler.step()
+        blocks = sampler.partition()
+        found[blocks] = found.get(blocks, 0.0) + 1 / n
+    gap = total_variation(found, exact)
+    assert gap < 0.03 if root_factor else gap > 0.05

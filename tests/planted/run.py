@@ -1,0 +1,135 @@
+"""Show that the exactness tests catch every planted bug: a table of bugs against tests.
+
+Run by `make bugs` in an environment whose core was built with OBLIQUEBART_PLANTED_BUGS=ON; the bug
+is then chosen by the environment variable OBLIQUEBART_BUG. Without a bug all tests must pass, with
+each bug one must fail. Exit code 1 if any bug escapes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import xml.etree.ElementTree as ET
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from bugs import BUGS
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 900
+
+# A quick part of the tests, by column of the table.
+TESTS = {
+    "exact posterior": ["tests/test_exact_posterior.py::test_row_partitions"],
+    "prior invariance": ["tests/test_prior_invariance.py::test_sweeps_keep_the_prior"],
+    "core's prior": ["tests/test_prior_invariance.py::test_prior_of_the_core"],
+    "likelihood off": ["tests/test_likelihood_off.py::test_sampler_returns_the_prior"],
+    "invariants": ["tests/test_invariants.py::test_every_draw"],
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    bug: str
+    n_run: int
+    failed: dict[str, int]  # column of the table -> failed tests
+    note: str = ""
+
+    @property
+    def caught(self) -> bool:
+        return bool(self.failed) or bool(self.note)
+
+
+def run_tests(bug: str) -> Outcome:
+    environment = {k: v for k, v in os.environ.items() if k != "OBLIQUEBART_BUG"}
+    environment["OMP_NUM_THREADS"] = environment["OPENBLAS_NUM_THREADS"] = "1"
+    if bug:
+        environment["OBLIQUEBART_BUG"] = bug
+    names = [name for group in TESTS.values() for name in group]
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        command = [sys.executable, "-m", "pytest", "-q", "--timeout=0", "-p", "no:cacheprovider"]
+        command += [f"--junitxml={report}", *names]
+        try:
+            done = subprocess.run(
+                command, cwd=ROOT, env=environment, capture_output=True, timeout=TIMEOUT_S
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(bug, 0, {}, "does not end")
+        if not report.exists():
+            return Outcome(bug, 0, {}, f"crash ({done.returncode})")
+        return read_report(bug, report)
+
+
+def read_report(bug: str, report: Path) -> Outcome:
+    failed: dict[str, int] = {}
+    n_run = 0
+    for case in ET.parse(report).getroot().iter("testcase"):
+        if case.find("skipped") is not None:
+            continue
+        n_run += 1
+        if case.find("failure") is not None or case.find("error") is not None:
+            name = f"{case.get('classname')}::{case.get('name')}"
+            failed[column_of(name)] = failed.get(column_of(name), 0) + 1
+    return Outcome(bug, n_run, failed)
+
+
+def column_of(name: str) -> str:
+    for column, tests in TESTS.items():
+        for test in tests:
+            path, function = test.split("::")
+            if Path(path).stem in name and f"::{function}[" in name:
+                return column
+    return "other"
+
+
+def planted_in_sources() -> set[str]:
+    text = "".join(p.read_text() for p in (ROOT / "cpp").glob("*") if p.name != "planted.h")
+    return set(re.findall(r"OBART_BUG\((\w+)\)", text))
+
+
+def print_table(outcomes: list[Outcome]) -> None:
+    columns = list(TESTS)
+    width = max(map(len, BUGS))
+    print(f"\n{'':{width}}  " + "  ".join(columns) + "  verdict")
+    for outcome in outcomes:
+        cells = "  ".join(f"{outcome.failed.get(c, 0) or '.':>{len(c)}}" for c in columns)
+        if outcome.bug:
+            verdict = "caught" if outcome.caught else "ESCAPED"
+        else:
+            verdict = "FAILS WITHOUT A BUG" if outcome.caught else f"{outcome.n_run} tests pass"
+        name = outcome.bug or "(no bug)"
+        print(f"{name:{width}}  {cells}  {verdict} {outcome.note}".rstrip())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("bugs", nargs="*", help="names of bugs; all by default")
+    parser.add_argument("--jobs", type=int, default=2, help="processes at a time")
+    arguments = parser.parse_args()
+
+    planted = planted_in_sources()
+    if planted != set(BUGS):
+        print(f"not in the sources: {sorted(set(BUGS) - planted)}")
+        print(f"not in the table: {sorted(planted - set(BUGS))}")
+        return 1
+    names = ["", *(arguments.bugs or BUGS)]
+    with ThreadPoolExecutor(arguments.jobs) as pool:
+        outcomes = []
+        for outcome in pool.map(run_tests, names):
+            outcomes.append(outcome)
+            print(f"{len(outcomes)}/{len(names)} {outcome.bug or '(no bug)'}", flush=True)
+    print_table(outcomes)
+    clean, *rest = outcomes
+    escaped = [outcome.bug for outcome in rest if not outcome.caught]
+    print(f"\n{len(rest) - len(escaped)} of {len(rest)} planted bugs caught")
+    return 1 if escaped or clean.caught or clean.n_run == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
