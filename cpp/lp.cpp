@@ -1,5 +1,5 @@
-// Bounded-variable dual simplex with bound flipping. The best vertex of the box is dual feasible, so
-// there is no first phase, and cells of a few half-spaces need a pivot or two.
+// Bounded-variable dual simplex with bound flipping. The best vertex of the box is dual feasible,
+// so there is no first phase, and cells of a few half-spaces need a pivot or two.
 //
 // No answer is returned on trust. From the original data: an optimum needs a point in the cell and
 // multipliers that close the duality gap; infeasibility needs multipliers >= 0 under which the
@@ -82,8 +82,8 @@ struct Tolerance<DoubleDouble> {
   static constexpr double pivot = 1e-24;
   static constexpr double infeasible = 1e-13;
   static constexpr double violation = 1e-18;
-  static constexpr double gap = 1e-15;
-  static constexpr double multiplier = 1e13;
+  static constexpr double gap = 1e-13;
+  static constexpr double multiplier = 1e16;
 };
 // What a caller may rely on at the very least; the last resort for cells of no thickness.
 constexpr double accepted_violation = 1e-10;
@@ -113,8 +113,12 @@ class DualSimplex {
  public:
   DualSimplex(const LpProblem& problem, const std::vector<double>& scale, double cost_scale,
               Buffers<Real>& buffers)
-      : p_(problem), n_(problem.n_cols), m_(problem.n_rows), scale_(scale.data()),
-        cost_scale_(cost_scale), w_(buffers) {
+      : p_(problem),
+        n_(problem.n_cols),
+        m_(problem.n_rows),
+        scale_(scale.data()),
+        cost_scale_(cost_scale),
+        w_(buffers) {
     const auto n = static_cast<std::size_t>(n_), m = static_cast<std::size_t>(m_);
     if (w_.at_upper.size() < n || w_.basic.size() < m || w_.tableau.size() < n * m) grow(n, m);
     tableau_ = w_.tableau.data();
@@ -327,8 +331,7 @@ class DualSimplex {
   void flip(int k) {
     const double width = range(nonbasic_[k]);
     const Real step(at_upper_[k] ? -width : width);
-    for (int i = 0; i < m_; ++i)
-      basic_value_[i] = basic_value_[i] - tableau_[offset(i) + k] * step;
+    for (int i = 0; i < m_; ++i) basic_value_[i] = basic_value_[i] - tableau_[offset(i) + k] * step;
     at_upper_[k] ^= 1U;
   }
 

@@ -57,7 +57,7 @@ struct Buffers {
 // Reusable buffers: they grow when a larger problem comes and never shrink.
 class LpWorkspace {
  public:
-  std::vector<double> scale;           // of x_j, then of the rows
+  std::vector<double> scale;            // of x_j, then of the rows
   std::vector<unsigned char> at_upper;  // the vertex of the box where the objective is largest
   lp_detail::Buffers<double> fast;
   lp_detail::Buffers<lp_detail::DoubleDouble> precise;
