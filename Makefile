@@ -30,8 +30,7 @@ define new-env
 endef
 # $(call install,folder,build folder,what,more options): compile and install.
 define install
-	PATH="$(CURDIR)/$(1)/bin:$$PATH" $(1)/bin/python -m pip install --quiet --no-build-isolation \
-	  -C build-dir=build/$(2) $(4) $(3)
+	$(1)/bin/python -m pip install --quiet --no-build-isolation -C build-dir=build/$(2) $(4) $(3)
 endef
 
 ##@ Everyday
@@ -117,6 +116,7 @@ bench: .venv-bench/.built  ## Time a sweep against other packages, in an environ
 
 # The sanitizer's runtime must be in the process before Python starts.
 SANITIZE_TESTS ?= tests
+ASAN := address,undefined
 preload = $(shell $${CXX:-c++} -print-file-name=lib$(1).so)
 .PHONY: sanitize
 sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests under the sanitizers
@@ -130,7 +130,7 @@ sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests under the sanitizers
 	$(call new-env,$(PYTHON),$(@D))
 	@touch $@
 .venv-asan/.built: .venv-asan/.tools $(SOURCES)
-	$(call install,.venv-asan,asan,".[test]",-C cmake.define.OBLIQUEBART_SANITIZE=address,undefined)
+	$(call install,.venv-asan,asan,".[test]",-C cmake.define.OBLIQUEBART_SANITIZE=$(ASAN))
 	@touch $@
 .venv-tsan/.built: .venv-tsan/.tools $(SOURCES)
 	$(call install,.venv-tsan,tsan,".[test]",-C cmake.define.OBLIQUEBART_SANITIZE=thread)
