@@ -1,0 +1,78 @@
+"""obliquebart's own sampler with the paper's prior, one chain."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from importlib.metadata import version as _version
+from typing import Any
+
+import numpy as np
+from problem import Problem
+
+from obliquebart import ObliqueBARTRegressor, _core
+from obliquebart.prior import Hyperparameters, binary_outcome, calibrate, continuous_outcome
+
+
+def version() -> str:
+    return _version("obliquebart")
+
+
+def columns(x: np.ndarray) -> _core.Data:
+    """Uniform columns on [0, 1] as the engine wants them: float32 on [-1, 1], a row a column."""
+    scaled = np.ascontiguousarray(2 * x.T - 1, dtype=np.float32)
+    return _core.Data(scaled, np.empty((0, len(x)), np.uint32), [])
+
+
+def sampler(problem: Problem, likelihood: str = "gaussian", **settings: Any) -> _core.Sampler:
+    """The paper's prior with its moves, grow and prune; `settings` override the engine's."""
+    if likelihood == "probit":
+        outcome = binary_outcome(problem.binary == 1)
+    else:
+        outcome = continuous_outcome(problem.y)
+    hyper = Hyperparameters(n_trees=problem.n_trees, p_change=0.0, p_perturb=0.0)
+    prior = calibrate(hyper, outcome, problem.x.shape[1])
+    for name, value in settings.items():
+        setattr(prior, name, value)
+    return _core.Sampler(columns(problem.x), outcome.values, None, prior, problem.seed, 0)
+
+
+def sweeper(problem: Problem, n_burn: int, **settings: Any) -> Callable[[int], float]:
+    chain = sampler(problem, **settings)
+    chain.sweep(n_burn)
+
+    def seconds(n_sweeps: int) -> float:
+        start = time.perf_counter()
+        chain.sweep(n_sweeps)
+        return time.perf_counter() - start
+
+    return seconds
+
+
+def fitter(problem: Problem) -> Callable[[], float]:
+    """One chain of 1000 + 1000 sweeps, the whole call from Python."""
+
+    def seconds() -> float:
+        model = ObliqueBARTRegressor(
+            n_chains=1, n_burn=1000, n_draws=1000, n_jobs=1, random_state=problem.seed
+        )
+        start = time.perf_counter()
+        model.fit(problem.x, problem.y)
+        return time.perf_counter() - start
+
+    return seconds
+
+
+def predictor(problem: Problem, n_draws: int, n_threads: int) -> Callable[[np.ndarray], float]:
+    chain = sampler(problem)
+    chain.run(200, n_draws, 1, _core.Control())
+    draws = chain.draws
+
+    def seconds(x: np.ndarray) -> float:
+        start = time.perf_counter()
+        values = draws.predict(columns(x), "identity", 0.0, n_threads)
+        elapsed = time.perf_counter() - start
+        assert values.shape == (n_draws, len(x))
+        return elapsed
+
+    return seconds

@@ -1,0 +1,35 @@
+"""How long does a whole `fit` take at n = 400, against what a user could pick instead?
+
+One chain of 1000 + 1000 sweeps of 200 trees, the whole call from Python, on one core.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import adapters
+import timing
+from problem import friedman
+from table import print_table
+
+OURS = "obliquebart"
+
+
+def rows(n: int = 400) -> list[dict[str, Any]]:
+    problem = friedman(n)
+    trees = adapters.load("sklearn_trees")
+    calls = {
+        OURS: adapters.load("obliquebart_core").fitter(problem),
+        "scikit-learn random forest, 500 trees": trees.fitter(problem),
+        "scikit-learn extra trees, 500 trees": trees.extra_trees_fitter(problem),
+        "xgboost": adapters.load("xgboost_trees").fitter(problem),
+    }
+    measured = timing.measure_calls(calls, repeats=9)
+    return [
+        {"library": name, "n": n, **seconds, "ratio": seconds["best_s"] / measured[OURS]["best_s"]}
+        for name, seconds in measured.items()
+    ]
+
+
+if __name__ == "__main__":
+    print_table(timing.run_and_save("fit", rows))

@@ -1,0 +1,31 @@
+"""What does a probit sweep cost over a regression sweep?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import timing
+from adapters.obliquebart_core import sweeper
+from problem import friedman
+from table import print_table
+
+
+def rows(sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> list[dict[str, Any]]:
+    found = []
+    for n in sizes:
+        problem = friedman(n)
+        sweepers = {kind: sweeper(problem, 300, likelihood=kind) for kind in ("gaussian", "probit")}
+        measured = timing.measure_sweeps(sweepers, repeats=9, target_s=0.5)
+        found.append(
+            {
+                "n": n,
+                "regression_ms": measured["gaussian"]["best_ms"],
+                "probit_ms": measured["probit"]["best_ms"],
+                "ratio": measured["probit"]["best_ms"] / measured["gaussian"]["best_ms"],
+            }
+        )
+    return found
+
+
+if __name__ == "__main__":
+    print_table(timing.run_and_save("probit", rows))

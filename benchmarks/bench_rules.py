@@ -1,0 +1,34 @@
+"""What do oblique rules cost over axis-aligned ones, from the same engine?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import timing
+from adapters.obliquebart_core import sweeper
+from problem import friedman
+from table import print_table
+
+
+def rows(sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> list[dict[str, Any]]:
+    found = []
+    for n in sizes:
+        problem = friedman(n)
+        sweepers = {
+            "oblique": sweeper(problem, 300),
+            "axis": sweeper(problem, 300, axis_rules=True),
+        }
+        measured = timing.measure_sweeps(sweepers, repeats=9, target_s=0.5)
+        found.append(
+            {
+                "n": n,
+                "oblique_ms": measured["oblique"]["best_ms"],
+                "axis_ms": measured["axis"]["best_ms"],
+                "ratio": measured["oblique"]["best_ms"] / measured["axis"]["best_ms"],
+            }
+        )
+    return found
+
+
+if __name__ == "__main__":
+    print_table(timing.run_and_save("rules", rows))
