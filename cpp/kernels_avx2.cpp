@@ -1,0 +1,5 @@
+#include "kernels_generic.h"
+
+namespace obart {
+const Kernels kKernelsAvx2{"avx2", route, fused, assign, accumulate, accumulate_double};
+}  // namespace obart

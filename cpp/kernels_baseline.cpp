@@ -1,0 +1,5 @@
+#include "kernels_generic.h"
+
+namespace obart {
+const Kernels kKernelsBaseline{"baseline", route, fused, assign, accumulate, accumulate_double};
+}  // namespace obart

@@ -1,0 +1,59 @@
+// A leaf's output under N(0, leaf_sd^2): sufficient statistics, marginal likelihood, draw.
+#pragma once
+
+#include <cmath>
+
+#include "planted.h"
+#include "rng.h"
+
+namespace obart {
+
+// Of the partial residuals in a set of rows, each weighted by its observation weight.
+struct LeafStats {
+  double weight = 0.0;  // number of rows where there are no weights
+  double sum = 0.0;
+  LeafStats operator+(const LeafStats& other) const {
+    return {weight + other.weight, sum + other.sum};
+  }
+};
+
+class LeafModel {
+ public:
+  void set(double sigma, double leaf_sd) {
+    inv_sigma2_ = 1.0 / (sigma * sigma);
+    inv_tau2_ = OBART_BUG(leaf_sd_squared) ? 1.0 / leaf_sd : 1.0 / (leaf_sd * leaf_sd);
+  }
+  double precision(const LeafStats& s) const { return s.weight * inv_sigma2_ + inv_tau2_; }  // P
+  double score(const LeafStats& s) const { return s.sum * inv_sigma2_; }  // Theta
+
+  // Log of the second line of the paper's grow ratio: nx split into nxl and nxr.
+  double log_split_gain(const LeafStats& nxl, const LeafStats& nxr) const {
+    const LeafStats nx = nxl + nxr;
+    const double nx_fit =
+        OBART_BUG(theta_not_squared) ? score(nx) / (2.0 * precision(nx)) : fit(nx);
+    return 0.5 * det_log(inv_tau2_ * precision(nx) / (precision(nxl) * precision(nxr))) + fit(nxl) +
+           fit(nxr) - nx_fit;
+  }
+  // The same two leaves under another rule: the parent's terms cancel.
+  double log_change_gain(const LeafStats& old_l, const LeafStats& old_r, const LeafStats& new_l,
+                         const LeafStats& new_r) const {
+    return 0.5 * det_log(precision(old_l) * precision(old_r) /
+                         (precision(new_l) * precision(new_r))) +
+           fit(new_l) + fit(new_r) - fit(old_l) - fit(old_r);
+  }
+  double draw(const LeafStats& s, Rng& rng) const {
+    const double p = precision(s);
+    return score(s) / p + rng.normal() / std::sqrt(p);
+  }
+
+ private:
+  double fit(const LeafStats& s) const {
+    const double theta = score(s);
+    return theta * theta / (2.0 * precision(s));
+  }
+
+  double inv_sigma2_ = 1.0;
+  double inv_tau2_ = 1.0;
+};
+
+}  // namespace obart

@@ -1,0 +1,336 @@
+#include "predict.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <stdexcept>
+#include <thread>
+
+#include "kernels.h"
+#include "mixture.h"
+
+namespace obart {
+namespace {
+
+constexpr std::int64_t kPredictRows = 256;  // a block of rows ...
+constexpr std::int64_t kPredictDraws = 64;  // ... times so many draws stays in the L2 cache
+constexpr std::int64_t kPredictGroups = kPredictRows / kGroupRows;
+
+// A structure as steps: rows with left_code that go right get right_code.
+struct Step {
+  RuleKind kind;
+  bool missing_right;
+  float cut;
+  std::uint32_t n_items;
+  std::uint64_t first;   // phi entry, or word
+  std::uint32_t column;  // categorical
+  std::uint8_t left_code;
+  std::uint8_t right_code;
+};
+
+class Program {
+ public:
+  explicit Program(const Draws& draws) : draws_(draws) {
+    const DrawArrays& a = draws.arrays();
+    first_step_.push_back(0);
+    for (std::size_t s = 0; s + 1 < a.node_begin.size(); ++s) {
+      Draws::Begin at = draws.begin(static_cast<std::uint32_t>(s));
+      compile(at, 0);
+      first_step_.push_back(steps_.size());
+    }
+  }
+  const Draws& draws() const { return draws_; }
+  std::span<const Step> steps(std::uint32_t structure) const {
+    return {steps_.data() + first_step_[structure],
+            first_step_[structure + 1] - first_step_[structure]};
+  }
+  const std::uint32_t* words(const Step& step) const { return words_.data() + step.first; }
+
+ private:
+  // Returns the number of leaves of the subtree whose first leaf is `code`.
+  std::uint8_t compile(Draws::Begin& at, std::uint8_t code) {
+    const DrawArrays& a = draws_.arrays();
+    const std::uint8_t kind = a.node_kind[at.node++];
+    if ((kind & kKindMask) == kLeafKind) return 1;
+    const std::size_t index = steps_.size();
+    steps_.push_back({});
+    Step step{};
+    step.left_code = code;
+    if ((kind & kKindMask) == kContinuousKind) {
+      step.kind = RuleKind::continuous;
+      step.missing_right = (kind & kMissingRight) != 0;
+      step.cut = a.cut[at.continuous];
+      step.n_items = a.phi_count[at.continuous++];
+      step.first = at.phi;
+      at.phi += step.n_items;
+    } else {
+      step.kind = RuleKind::categorical;
+      step.column = a.cat_column[at.categorical++];
+      const std::uint32_t n_levels = draws_.n_levels()[step.column];
+      const std::uint32_t stored = Draws::stored_words(n_levels);
+      step.n_items = level_words(n_levels);
+      step.first = words_.size();
+      const auto from = a.level_words.begin() + static_cast<std::ptrdiff_t>(at.words);
+      words_.insert(words_.end(), from, from + stored);
+      words_.resize(step.first + step.n_items, 0U);
+      at.words += stored;
+      // The bit after the last level: levels unseen in training go where most rows went.
+      if ((kind & kMajorityRight) != 0) words_.back() |= 1U << (n_levels % 32);
+    }
+    const std::uint8_t n_left = compile(at, code);
+    step.right_code = static_cast<std::uint8_t>(code + n_left);
+    const std::uint8_t n_right = compile(at, step.right_code);
+    steps_[index] = step;
+    return static_cast<std::uint8_t>(n_left + n_right);
+  }
+
+  const Draws& draws_;
+  std::vector<Step> steps_;
+  std::vector<std::size_t> first_step_;
+  std::vector<std::uint32_t> words_;
+};
+
+// One thread's work space: leaf codes of a block of rows under the latest structure of each tree.
+class BlockPredictor {
+ public:
+  BlockPredictor(const Program& program, const Data& data)
+      : program_(program),
+        data_(data),
+        kernels_(kernels()),
+        code_(static_cast<std::size_t>(program.draws().n_trees() * kPredictRows)),
+        current_(static_cast<std::size_t>(program.draws().n_trees())),
+        f_(static_cast<std::size_t>(kPredictRows * kPredictDraws)) {}
+
+  void start(std::int64_t block) {
+    row_ = block * kPredictRows;
+    n_groups_ = std::min(kPredictGroups, (data_.n_padded() - row_) / kGroupRows);
+    n_rows_ = std::min(kPredictRows, data_.n_rows() - row_);
+    std::fill(current_.begin(), current_.end(), kNoStructure);
+  }
+  std::int64_t row() const { return row_; }
+  std::int64_t n_rows() const { return n_rows_; }
+  const std::uint8_t* codes(std::int64_t m) const { return code_.data() + m * kPredictRows; }
+
+  // f for draws first..first+n, row-contiguous for each draw.
+  const float* tile(std::int64_t first, std::int64_t n) {
+    const Draws& draws = program_.draws();
+    std::fill(f_.data(), f_.data() + n * kPredictRows, 0.0F);
+    float table[kTableSize] = {};
+    for (std::int64_t m = 0; m < draws.n_trees(); ++m) {
+      for (std::int64_t d = first; d < first + n; ++d) {
+        const std::uint32_t n_leaves = update_codes(d, m);
+        const float* outputs = draws.arrays().outputs.data() + draws.output_begin(d, m);
+        std::copy(outputs, outputs + n_leaves, table);
+        kernels_.accumulate(f_.data() + (d - first) * kPredictRows, codes(m), table,
+                            n_leaves > kNarrowCodes + 1, n_groups_);
+      }
+    }
+    return f_.data();
+  }
+
+  std::uint32_t update_codes(std::int64_t d, std::int64_t m) {
+    const std::uint32_t structure = program_.draws().structure(d, m);
+    if (structure != current_[static_cast<std::size_t>(m)]) {
+      current_[static_cast<std::size_t>(m)] = structure;
+      route(structure, code_.data() + m * kPredictRows);
+    }
+    return program_.draws().begin(structure).n_leaves;
+  }
+
+ private:
+  static constexpr std::uint32_t kNoStructure = ~0U;
+
+  void route(std::uint32_t structure, std::uint8_t* code) {
+    const DrawArrays& a = program_.draws().arrays();
+    std::fill(code, code + kPredictRows, std::uint8_t{0});
+    std::uint64_t right[kPredictGroups];
+    std::int64_t counts[2] = {};
+    for (const Step& step : program_.steps(structure)) {
+      RouteTask task{};
+      task.kind = step.kind;
+      task.missing_right = step.missing_right;
+      task.cut = step.cut;
+      task.code = code;
+      task.left_code = task.right_code = step.left_code;
+      task.right = right;
+      if (step.kind == RuleKind::continuous) {
+        terms_.clear();
+        for (std::uint64_t k = step.first; k < step.first + step.n_items; ++k)
+          terms_.push_back({data_.cont(a.phi_column[k]) + row_, a.phi_value[k]});
+        task.terms = terms_.data();
+        task.n_terms = step.n_items;
+      } else {
+        task.column = data_.cat(step.column) + row_;
+        task.words = program_.words(step);
+        task.n_words = step.n_items;
+      }
+      kernels_.route(task, 0, n_groups_, counts);
+      kernels_.assign(code, right, n_groups_, step.right_code);
+    }
+  }
+
+  const Program& program_;
+  const Data& data_;
+  const Kernels& kernels_;
+  AlignedBuffer<std::uint8_t> code_;
+  std::vector<std::uint32_t> current_;
+  AlignedBuffer<float> f_;
+  std::vector<RouteTask::Term> terms_;
+  std::int64_t row_ = 0, n_groups_ = 0, n_rows_ = 0;
+};
+
+void check(const Draws& draws, const Data& data) {
+  if (draws.p_cont() != data.p_cont() || draws.n_levels() != data.n_levels())
+    throw std::invalid_argument("predict: the data have other columns than the draws");
+}
+
+// work(predictor, block) for every block, on n_threads threads.
+template <class Work>
+void for_blocks(const Draws& draws, const Data& data, std::int64_t n_threads, const Work& work) {
+  check(draws, data);
+  const Program program(draws);
+  const std::int64_t n_blocks = (data.n_rows() + kPredictRows - 1) / kPredictRows;
+  std::atomic<std::int64_t> next{0};
+  const auto run = [&] {
+    BlockPredictor predictor(program, data);
+    auto scratch = work.scratch();
+    for (std::int64_t block; (block = next.fetch_add(1)) < n_blocks;) {
+      predictor.start(block);
+      work(predictor, scratch);
+    }
+  };
+  std::vector<std::thread> threads;
+  for (std::int64_t t = 1; t < std::min(n_threads, n_blocks); ++t) threads.emplace_back(run);
+  run();
+  for (std::thread& thread : threads) thread.join();
+}
+
+float apply_link(const PredictOptions& options, float f) {
+  if (options.link == Link::identity) return f;
+  return static_cast<float>(
+      0.5 * std::erfc(-(options.offset + static_cast<double>(f)) * 0.70710678118654752440));
+}
+
+struct WriteDraws {
+  const Draws& draws;
+  const Data& data;
+  const PredictOptions& options;
+  float* out;
+  struct Scratch {};
+  Scratch scratch() const { return {}; }
+  void operator()(BlockPredictor& predictor, Scratch&) const {
+    for (std::int64_t first = 0; first < draws.n_draws(); first += kPredictDraws) {
+      const std::int64_t n = std::min(kPredictDraws, draws.n_draws() - first);
+      const float* f = predictor.tile(first, n);
+      for (std::int64_t d = 0; d < n; ++d) {
+        float* to = out + (first + d) * data.n_rows() + predictor.row();
+        for (std::int64_t i = 0; i < predictor.n_rows(); ++i)
+          to[i] = apply_link(options, f[d * kPredictRows + i]);
+      }
+    }
+  }
+};
+
+struct Summarise {
+  const Draws& draws;
+  const Data& data;
+  const PredictOptions& options;
+  const SummaryRequest& request;
+  const SummaryOutput& out;
+  double noise_variance;        // mean over the draws
+  std::vector<float> noise_sd;  // empty: none
+
+  struct Scratch {
+    std::vector<float> by_row;  // kPredictRows x n_draws
+    std::vector<double> shift, sum, squares;
+  };
+  Scratch scratch() const {
+    Scratch s;
+    if (!request.quantiles.empty())
+      s.by_row.resize(static_cast<std::size_t>(kPredictRows * draws.n_draws()));
+    s.shift.resize(kPredictRows);
+    s.sum.resize(kPredictRows);
+    s.squares.resize(kPredictRows);
+    return s;
+  }
+  void operator()(BlockPredictor& predictor, Scratch& s) const {
+    std::fill(s.sum.begin(), s.sum.end(), 0.0);
+    std::fill(s.squares.begin(), s.squares.end(), 0.0);
+    for (std::int64_t first = 0; first < draws.n_draws(); first += kPredictDraws) {
+      const std::int64_t n = std::min(kPredictDraws, draws.n_draws() - first);
+      const float* f = predictor.tile(first, n);
+      for (std::int64_t d = 0; d < n; ++d) add(predictor, s, first + d, f + d * kPredictRows);
+    }
+    const auto n = static_cast<double>(draws.n_draws());
+    for (std::int64_t i = 0; i < predictor.n_rows(); ++i) {
+      const auto k = static_cast<std::size_t>(i);
+      const std::int64_t row = predictor.row() + i;
+      const double mean = s.sum[k] / n;
+      const double variance =
+          std::max(0.0, (s.squares[k] - n * mean * mean) / std::max(1.0, n - 1.0));
+      out.mean[row] = s.shift[k] + mean;
+      out.sd[row] = std::sqrt(variance + noise_variance);
+      if (!request.quantiles.empty()) quantiles(s, i, row);
+    }
+  }
+
+ private:
+  void add(const BlockPredictor& predictor, Scratch& s, std::int64_t d, const float* f) const {
+    for (std::int64_t i = 0; i < predictor.n_rows(); ++i) {
+      const auto k = static_cast<std::size_t>(i);
+      const float value = apply_link(options, f[i]);
+      if (d == 0) s.shift[k] = static_cast<double>(value);
+      const double centred = static_cast<double>(value) - s.shift[k];
+      s.sum[k] += centred;
+      s.squares[k] += centred * centred;
+      if (!s.by_row.empty()) s.by_row[static_cast<std::size_t>(i * draws.n_draws() + d)] = value;
+    }
+  }
+  void quantiles(Scratch& s, std::int64_t i, std::int64_t row) const {
+    const auto n = static_cast<std::size_t>(draws.n_draws());
+    const std::span<float> values(s.by_row.data() + static_cast<std::size_t>(i) * n, n);
+    for (std::size_t q = 0; q < request.quantiles.size(); ++q)
+      out.quantiles[static_cast<std::int64_t>(q) * data.n_rows() + row] =
+          noise_sd.empty() ? sample_quantile(values, request.quantiles[q])
+                           : mixture_quantile(values, noise_sd, out.mean[row], out.sd[row],
+                                              request.quantiles[q]);
+  }
+};
+
+}  // namespace
+
+void predict_draws(const Draws& draws, const Data& data, const PredictOptions& options,
+                   float* out) {
+  for_blocks(draws, data, options.n_threads, WriteDraws{draws, data, options, out});
+}
+
+void summarise(const Draws& draws, const Data& data, const PredictOptions& options,
+               const SummaryRequest& request, const SummaryOutput& out) {
+  Summarise work{draws, data, options, request, out, 0.0, {}};
+  if (request.noise_sd != nullptr) {
+    if (options.link != Link::identity)
+      throw std::invalid_argument("summarise: noise goes with the identity link only");
+    for (std::int64_t d = 0; d < draws.n_draws(); ++d) {
+      work.noise_sd.push_back(static_cast<float>(request.noise_sd[d]));
+      work.noise_variance +=
+          request.noise_sd[d] * request.noise_sd[d] / static_cast<double>(draws.n_draws());
+    }
+  }
+  for_blocks(draws, data, options.n_threads, work);
+}
+
+void leaf_codes(const Draws& draws, const Data& data, std::int64_t draw, std::int64_t tree,
+                std::uint8_t* out) {
+  check(draws, data);
+  if (draw < 0 || draw >= draws.n_draws() || tree < 0 || tree >= draws.n_trees())
+    throw std::invalid_argument("leaf_codes: no such draw or tree");
+  const Program program(draws);
+  BlockPredictor predictor(program, data);
+  for (std::int64_t block = 0; block * kPredictRows < data.n_rows(); ++block) {
+    predictor.start(block);
+    predictor.update_codes(draw, tree);
+    std::copy_n(predictor.codes(tree), predictor.n_rows(), out + predictor.row());
+  }
+}
+
+}  // namespace obart

@@ -1,0 +1,253 @@
+#include "prior.h"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+
+#include "planted.h"
+#include "traverse.h"
+
+namespace obart {
+namespace {
+
+// log(1 + x) and 1 - exp(x) without cancellation, from det_log and det_exp.
+double log_one_plus(double x) {
+  const double u = 1.0 + x;
+  return u == 1.0 ? x : det_log(u) * (x / (u - 1.0));
+}
+double one_minus_exp(double x) {
+  if (x > -1e-5) return -x * (1.0 + 0.5 * x * (1.0 + x / 3.0));
+  return 1.0 - det_exp(x);
+}
+
+// Right of a zero rule there is nothing to split, not even by another zero rule.
+bool in_empty_cell(const Tree& tree, int node) {
+  for (int child = node, i = tree.node(node).parent; i != kNone;
+       child = i, i = tree.node(i).parent) {
+    const Node& ancestor = tree.node(i);
+    if (ancestor.rule.kind == RuleKind::continuous && ancestor.rule.n_items == 0 &&
+        ancestor.right == child)
+      return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+DepthPrior::DepthPrior(const Settings& settings) {
+  const auto n = static_cast<std::size_t>(settings.max_depth) + 2;
+  for (std::size_t d = 0; d < n; ++d) {
+    double p = settings.alpha * det_exp(-settings.beta * det_log(1.0 + static_cast<double>(d)));
+    if (static_cast<std::int64_t>(d) >= settings.max_depth) p = 0.0;
+    split_.push_back(p);
+    log_split_.push_back(p > 0.0 ? det_log(p) : -std::numeric_limits<double>::infinity());
+    log_stay_.push_back(log_one_plus(-p));
+  }
+}
+
+double log_proper_mass(std::uint32_t n_levels) {
+  if (OBART_BUG(subset_factor_missing)) return 0.0;
+  // The power underflows harmlessly for many levels.
+  return log_one_plus(-std::ldexp(1.0, 1 - static_cast<int>(std::min(n_levels, 1000U))));
+}
+
+RulePrior::RulePrior(const Data& data, const Settings& settings)
+    : data_(data), settings_(settings) {
+  phi_.reserve(static_cast<std::size_t>(data.p_cont()));
+  slab_.reserve(static_cast<std::size_t>(data.p_cont()));
+  std::uint32_t words = 0;
+  for (const std::uint32_t n : data.n_levels()) words = std::max(words, level_words(n));
+  available_.resize(words);
+  set_theta(settings.theta);
+}
+
+void RulePrior::set_theta(double theta) {
+  theta_ = theta;
+  log_nonzero_mass_ = 0.0;
+  if (settings_.axis_rules) return;
+  const auto p = static_cast<double>(data_.p_cont());
+  if (theta >= 1.0) {
+    log_zero_ = -std::numeric_limits<double>::infinity();
+    nonzero_mass_ = 1.0;
+    return;
+  }
+  log_zero_ = log_one_plus(-theta);
+  nonzero_mass_ = one_minus_exp(p * log_zero_);
+  if (settings_.min_samples_leaf >= 1 && nonzero_mass_ > 0.0 && !OBART_BUG(nonzero_factor_missing))
+    log_nonzero_mass_ = det_log(nonzero_mass_);
+}
+
+bool RulePrior::place_cut(const Range& range, double u, float& cut) {
+  cut = static_cast<float>(range.lo + u * (range.hi - range.lo));
+  const auto rounded = static_cast<double>(cut);
+  return range.lo < rounded && rounded < range.hi;
+}
+
+bool RulePrior::has_missing(const RulePools& pools, const Rule& rule) const {
+  const PhiEntry* phi = pools.phi.at(rule.offset);
+  for (std::uint32_t k = 0; k < rule.n_items; ++k)
+    if (data_.has_missing(phi[k].column)) return true;
+  return false;
+}
+
+bool RulePrior::draw(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
+                     const Tree& tree, int node, Rule& rule) {
+  rule = Rule{};
+  if (settings_.min_samples_leaf == 0 && in_empty_cell(tree, node)) return false;
+  const auto p = static_cast<std::uint32_t>(data_.p_cont() + data_.p_cat());
+  if (p == 0) return false;
+  const bool continuous = rng.below(p) < static_cast<std::uint32_t>(data_.p_cont());
+  return continuous ? draw_continuous(mode, rng, pools, geometry, tree, node, rule)
+                    : draw_categorical(mode, rng, pools, geometry, tree, node, rule);
+}
+
+bool RulePrior::draw_categorical(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
+                                 const Tree& tree, int node, Rule& rule) {
+  rule.kind = RuleKind::categorical;
+  rule.column = rng.below(static_cast<std::uint32_t>(data_.p_cat()));
+  const std::uint32_t count =
+      geometry.available_levels(pools, tree, node, rule.column, available_.data());
+  const std::uint32_t n_words = level_words(data_.n_levels(rule.column));
+  if (count < 2 && !OBART_BUG(empty_subset_allowed)) return false;
+  rule.log_subset_mass = log_proper_mass(count);
+  rule.offset = pools.levels.allocate(n_words);
+  rule.n_items = n_words;
+  std::uint32_t* right = pools.levels.at(rule.offset);
+  for (;;) {
+    bool any_left = false;
+    bool any_right = false;
+    for (std::uint32_t w = 0; w < n_words; ++w) {
+      right[w] = static_cast<std::uint32_t>(rng.next() >> 32) & available_[w];
+      any_right |= right[w] != 0;
+      any_left |= right[w] != available_[w];
+    }
+    if (any_left && any_right) return true;
+    if (OBART_BUG(empty_subset_allowed)) return true;
+    if (mode == DrawMode::raw) {
+      pools.release(rule);
+      return false;
+    }
+  }
+}
+
+// Columns of the support in increasing order, by geometric skips instead of p coin flips.
+void RulePrior::draw_support(bool given_nonzero, Rng& rng) {
+  phi_.clear();
+  const auto p = static_cast<double>(data_.p_cont());
+  if (theta_ <= 0.0) return;
+  if (theta_ >= 1.0) {
+    for (std::uint32_t j = 0; j < static_cast<std::uint32_t>(data_.p_cont()); ++j)
+      phi_.push_back({j, 0.0F});
+    return;
+  }
+  double position;
+  if (given_nonzero) {
+    position = std::floor(log_one_plus(-rng.uniform() * nonzero_mass_) / log_zero_);
+    position = std::min(position, p - 1.0);
+  } else {
+    position = std::floor(det_log(rng.uniform()) / log_zero_);
+  }
+  while (position < p) {
+    phi_.push_back({static_cast<std::uint32_t>(position), 0.0F});
+    position += 1.0 + std::floor(det_log(rng.uniform()) / log_zero_);
+  }
+}
+
+bool RulePrior::draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
+                                const Tree& tree, int node, Rule& rule) {
+  rule.kind = RuleKind::continuous;
+  const bool zero_is_legal = settings_.min_samples_leaf == 0;
+  if (settings_.axis_rules) {
+    phi_.assign(1, {rng.below(static_cast<std::uint32_t>(data_.p_cont())), 1.0F});
+  } else {
+    draw_support(mode == DrawMode::non_trivial && !zero_is_legal, rng);
+    if (phi_.empty()) {
+      if (!zero_is_legal) return false;
+      rule.cut = 1.0F;
+      rule.offset = pools.phi.allocate(0);
+      return true;
+    }
+    double norm = 0.0;
+    slab_.resize(phi_.size());
+    for (double& value : slab_) {
+      value = rng.normal();
+      norm += value * value;
+    }
+    norm = std::sqrt(norm);
+    if (!(norm > 0.0)) return false;
+    for (std::size_t k = 0; k < phi_.size(); ++k)
+      phi_[k].value = static_cast<float>(slab_[k] / norm);
+  }
+  const Range range = geometry.range(pools, tree, node, phi_);
+  if (!range.valid || !place_cut(range, rng.uniform(), rule.cut)) return false;
+  rule.n_items = static_cast<std::uint32_t>(phi_.size());
+  rule.offset = pools.phi.allocate(rule.n_items);
+  std::copy(phi_.begin(), phi_.end(), pools.phi.at(rule.offset));
+  if (has_missing(pools, rule)) rule.missing_right = rng.coin() && !OBART_BUG(missing_side_fixed);
+  return true;
+}
+
+namespace {
+
+// Grows the tree below `node` by the branching process; false as soon as a rule is not valid.
+bool grow_from_prior(const DepthPrior& depth_prior, RulePrior& rule_prior, Rng& rng,
+                     CellGeometry& geometry, RulePools& pools, Tree& tree, int node) {
+  if (!(rng.uniform() < depth_prior.split(tree.node(node).depth))) return true;
+  Rule rule;
+  if (tree.n_leaves() >= kMaxLeaves) return false;
+  if (!rule_prior.draw(DrawMode::raw, rng, pools, geometry, tree, node, rule)) return false;
+  tree.grow(node, rule, 0, 0);
+  const int left = tree.node(node).left;
+  const int right = tree.node(node).right;
+  return grow_from_prior(depth_prior, rule_prior, rng, geometry, pools, tree, left) &&
+         grow_from_prior(depth_prior, rule_prior, rng, geometry, pools, tree, right);
+}
+
+bool count_rows(const Data& data, const RulePools& pools, const Settings& settings, Tree& tree) {
+  for (int code = 0; code < tree.n_leaves(); ++code) tree.leaf_node(code).n_rows = 0;
+  for (std::int64_t i = 0; i < data.n_rows(); ++i)
+    ++tree.node(leaf_of_row(data, pools, tree, i)).n_rows;
+  if (tree.is_root_only()) return true;
+  for (int code = 0; code < tree.n_leaves(); ++code)
+    if (tree.leaf_node(code).n_rows < settings.min_samples_leaf) return false;
+  return true;
+}
+
+}  // namespace
+
+PriorDraw draw_prior(const Data& data, const Settings& settings, Rng& rng,
+                     std::int64_t max_attempts) {
+  const DepthPrior depth_prior(settings);
+  RulePrior rule_prior(data, settings);
+  CellGeometry geometry(data.p_cont(), data.n_levels());
+  const bool learns_theta = !settings.theta_fixed && !settings.axis_rules && data.p_cont() > 1;
+  for (std::int64_t attempt = 0; attempt < max_attempts; ++attempt) {
+    PriorDraw draw;
+    draw.theta = data.p_cont() == 1 && !settings.theta_fixed ? 1.0 : settings.theta;
+    if (learns_theta) draw.theta = rng.beta(settings.theta_a, settings.theta_b);
+    rule_prior.set_theta(draw.theta);
+    bool valid = true;
+    for (std::int64_t m = 0; m < settings.n_trees && valid; ++m) {
+      Tree tree(data.n_rows());
+      valid = grow_from_prior(depth_prior, rule_prior, rng, geometry, draw.pools, tree, 0) &&
+              count_rows(data, draw.pools, settings, tree);
+      draw.trees.push_back(std::move(tree));
+    }
+    if (!valid) continue;
+    draw.sigma = settings.sigma;
+    if (settings.likelihood == LikelihoodKind::probit)
+      draw.sigma = 1.0;
+    else if (!settings.sigma_fixed)
+      draw.sigma = std::sqrt(0.5 * settings.nu * settings.lambda / rng.gamma(0.5 * settings.nu));
+    draw.leaf_sd = settings.leaf_sd;
+    if (!settings.leaf_sd_fixed)
+      draw.leaf_sd = std::sqrt(settings.leaf_rate / rng.gamma(settings.leaf_shape));
+    for (Tree& tree : draw.trees)
+      for (int code = 0; code < tree.n_leaves(); ++code)
+        tree.leaf_node(code).output = static_cast<float>(draw.leaf_sd * rng.normal());
+    return draw;
+  }
+  throw std::runtime_error("draw_prior: no valid ensemble in the allowed number of attempts");
+}
+
+}  // namespace obart

@@ -1,0 +1,85 @@
+// The prior of a tree: depth, rules, and the exact simulator of whole ensembles.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "cell.h"
+#include "data.h"
+#include "rng.h"
+#include "settings.h"
+#include "tree.h"
+
+namespace obart {
+
+// Logs of alpha (1 + d)^-beta and of its complement, by depth.
+class DepthPrior {
+ public:
+  explicit DepthPrior(const Settings& settings);
+  double split(int depth) const { return split_[index(depth)]; }
+  double log_split(int depth) const { return log_split_[index(depth)]; }
+  double log_stay(int depth) const { return log_stay_[index(depth)]; }
+
+ private:
+  std::size_t index(int depth) const {
+    return std::min(static_cast<std::size_t>(depth), split_.size() - 1);
+  }
+  std::vector<double> split_, log_split_, log_stay_;
+};
+
+// Log of the probability that random sides for n levels leave neither side empty: 1 - 2^(1 - n).
+double log_proper_mass(std::uint32_t n_levels);
+
+enum class DrawMode {
+  raw,          // the prior as written; a trivial rule is not valid (the simulator's mode)
+  non_trivial,  // given phi != 0 and a proper subset, the mass of which log_mass() gives
+};
+
+class RulePrior {
+ public:
+  RulePrior(const Data& data, const Settings& settings);
+  void set_theta(double theta);
+
+  // Draws a rule for `node`. Returns false, and holds no span, where the draw is not valid.
+  bool draw(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry, const Tree& tree,
+            int node, Rule& rule);
+
+  // Log of the prior mass of non-trivial rules of this kind at the node: p(rule) / q(rule).
+  double log_mass(const Rule& rule) const {
+    return rule.kind == RuleKind::categorical ? rule.log_subset_mass : log_nonzero_mass_;
+  }
+
+  // The cut at relative position u of the range, rounded; false where rounding leaves the range.
+  static bool place_cut(const Range& range, double u, float& cut);
+  bool has_missing(const RulePools& pools, const Rule& rule) const;
+
+ private:
+  bool draw_categorical(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
+                        const Tree& tree, int node, Rule& rule);
+  bool draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
+                       const Tree& tree, int node, Rule& rule);
+  void draw_support(bool given_nonzero, Rng& rng);
+
+  const Data& data_;
+  const Settings& settings_;
+  double theta_ = 1.0;
+  double log_zero_ = 0.0;          // log(1 - theta)
+  double nonzero_mass_ = 1.0;      // 1 - (1 - theta)^p_cont
+  double log_nonzero_mass_ = 0.0;  // its log, where zero rules are not legal; else 0
+  std::vector<PhiEntry> phi_;      // scratch
+  std::vector<double> slab_;
+  std::vector<std::uint32_t> available_;
+};
+
+struct PriorDraw {
+  std::vector<Tree> trees;
+  RulePools pools;
+  double sigma, theta, leaf_sd;
+};
+
+// Draws theta, sigma, leaf_sd and M trees from the prior restricted to valid ensembles: everything
+// is drawn anew until all of it is valid. Throws after `max_attempts`.
+PriorDraw draw_prior(const Data& data, const Settings& settings, Rng& rng,
+                     std::int64_t max_attempts = 100'000'000);
+
+}  // namespace obart

@@ -1,0 +1,612 @@
+#include "sampler.h"
+
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <stdexcept>
+
+#include "planted.h"
+#include "traverse.h"
+
+namespace obart {
+namespace {
+
+// The float residual drifts by rounding; it is rebuilt from the outputs after so many sweeps.
+constexpr std::int64_t kRefreshSweeps = 64;
+
+std::pair<std::int64_t, std::int64_t> share(std::int64_t n, std::int64_t thread,
+                                            std::int64_t n_threads) {
+  return {n * thread / n_threads, n * (thread + 1) / n_threads};
+}
+
+}  // namespace
+
+Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double* weights,
+                 const Settings& settings, std::uint64_t seed, std::uint64_t chain)
+    : data_(std::move(data)),
+      settings_(settings),
+      n_padded_(static_cast<std::size_t>(data_->n_padded())),
+      n_groups_(static_cast<std::size_t>(data_->n_groups())),
+      kernels_(kernels()),
+      rng_(seed, chain),
+      likelihood_(*data_, settings_, y, weights),
+      moves_(*data_, settings_),
+      team_(std::min(settings.n_threads, std::max<std::int64_t>(1, data_->n_blocks()))),
+      learns_theta_(!settings.theta_fixed && !settings.axis_rules && data_->p_cont() > 1),
+      sigma_(settings.likelihood == LikelihoodKind::probit ? 1.0 : settings.sigma),
+      theta_(data_->p_cont() == 1 && !settings.theta_fixed ? 1.0 : settings.theta),
+      leaf_sd_(settings.leaf_sd),
+      draws_(settings.n_trees, data_->p_cont(), data_->n_levels()) {
+  settings_.verify();
+  const auto n_trees = static_cast<std::size_t>(settings.n_trees);
+  trees_.assign(n_trees, Tree(data_->n_rows()));
+  for (Tree& tree : trees_) tree = Tree(data_->n_rows());  // copies do not keep reserved room
+  code_ = AlignedBuffer<std::uint8_t>(n_trees * n_padded_, kPaddingCode);
+  right_ = AlignedBuffer<std::uint64_t>(n_trees * n_groups_);
+  residual_ = AlignedBuffer<float>(n_padded_);
+  proposals_.resize(n_trees);
+  right_counts_.resize(n_trees);
+  route_tasks_.reserve(n_trees);
+  route_trees_.reserve(n_trees);
+  route_terms_.reserve(n_trees * 8);
+  thread_counts_.resize(static_cast<std::size_t>(team_.size()) * n_trees * 2);
+  cells_.reserve(kMaxLeaves + 2);
+  sums_.reserve(static_cast<std::size_t>(data_->n_blocks()) * 16);
+  stats_.reserve(kMaxLeaves + 2);
+  new_stats_.reserve(kMaxLeaves + 2);
+  old_output_.reserve(kMaxLeaves + 2);
+  pools_.phi.reserve(n_trees * 64, n_trees * 8);
+  pools_.levels.reserve(n_trees * 64, n_trees * 8);
+  changed_.assign(n_trees, 1);
+  refresh_.resize(static_cast<std::size_t>(kBlockRows));
+  rebuild_codes();
+  refresh_residual();
+}
+
+void Sampler::sweep() {
+  info_ = SweepInfo{};
+  leaf_model_.set(sigma_, leaf_sd_);
+  moves_.set_theta(theta_);
+  propose_all();
+  route_all();
+  likelihood_.draw_latents(residual_.data(), rng_);
+  update_trees();
+  update_scales();
+  fill_info();
+  if (++n_sweeps_ % kRefreshSweeps == 0) refresh_residual();
+}
+
+void Sampler::run(std::int64_t n_burn, std::int64_t n_draws, std::int64_t n_thin,
+                  Control& control) {
+  std::int64_t proposed = 0;
+  std::int64_t accepted = 0;
+  for (std::int64_t s = 1; s <= n_burn + n_draws * n_thin; ++s) {
+    if (control.stopped()) return;
+    sweep();
+    proposed += std::accumulate(info_.proposed.begin(), info_.proposed.end(), std::int64_t{0});
+    accepted += std::accumulate(info_.accepted.begin(), info_.accepted.end(), std::int64_t{0});
+    if (s <= n_burn) {
+      burn_sigma_.push_back(sigma_);
+    } else if ((s - n_burn) % n_thin == 0) {
+      draws_.keep(*data_, pools_, trees_, changed_);
+      changed_.assign(trees_.size(), 0);
+      trace_.push_back(info_);
+    }
+    control.report(s, sigma_, static_cast<double>(accepted) / static_cast<double>(proposed));
+  }
+}
+
+// ---- phase 1: propose --------------------------------------------------------------------------
+
+void Sampler::propose_all() {
+  for (std::size_t m = 0; m < trees_.size(); ++m) {
+    Proposal& proposal = proposals_[m];
+    proposal = moves_.propose(trees_[m], pools_, rng_);
+    const auto move = static_cast<std::size_t>(proposal.move);
+    ++info_.proposed[move];
+    ++total_proposed_[move];
+  }
+}
+
+// ---- phase 2: route ----------------------------------------------------------------------------
+
+void Sampler::route_all() {
+  route_tasks_.clear();
+  route_trees_.clear();
+  route_terms_.clear();
+  std::size_t n_terms = 0;
+  for (const Proposal& proposal : proposals_)
+    if (proposal.has_rule() && proposal.rule.kind == RuleKind::continuous)
+      n_terms += proposal.rule.n_items;
+  route_terms_.reserve(n_terms);  // the tasks point into it
+  for (std::size_t m = 0; m < trees_.size(); ++m) {
+    const Proposal& proposal = proposals_[m];
+    if (!proposal.has_rule()) continue;
+    const Rule& rule = proposal.rule;
+    RouteTask task{};
+    task.kind = rule.kind;
+    task.missing_right = rule.missing_right;
+    task.cut = rule.cut;
+    task.code = codes(m);
+    task.left_code = proposal.left_code;
+    task.right_code = proposal.right_code;
+    task.right = rights(m);
+    if (rule.kind == RuleKind::continuous) {
+      const PhiEntry* phi = pools_.phi.at(rule.offset);
+      task.terms = route_terms_.data() + route_terms_.size();
+      task.n_terms = rule.n_items;
+      for (std::uint32_t k = 0; k < rule.n_items; ++k)
+        route_terms_.push_back({data_->cont(phi[k].column), phi[k].value});
+    } else {
+      task.column = data_->cat(rule.column);
+      task.words = pools_.levels.at(rule.offset);
+      task.n_words = rule.n_items;
+    }
+    route_tasks_.push_back(task);
+    route_trees_.push_back(m);
+  }
+
+  // All trees inside a block of rows: the columns are read from cache.
+  const std::size_t n_tasks = route_tasks_.size();
+  std::fill(thread_counts_.begin(), thread_counts_.end(), 0);
+  team_.run([&](std::int64_t thread) {
+    const auto [first, last] = share(data_->n_blocks(), thread, team_.size());
+    std::int64_t* counts = thread_counts_.data() + static_cast<std::size_t>(thread) * 2 * n_tasks;
+    for (std::int64_t block = first; block < last; ++block) {
+      const std::int64_t group = block * kBlockGroups;
+      const std::int64_t n = std::min(kBlockGroups, data_->n_groups() - group);
+      for (std::size_t t = 0; t < n_tasks; ++t)
+        kernels_.route(route_tasks_[t], group, n, counts + 2 * t);
+    }
+  });
+  for (std::size_t t = 0; t < n_tasks; ++t) {
+    RightCounts counts{0, 0};
+    for (std::size_t thread = 0; thread < static_cast<std::size_t>(team_.size()); ++thread) {
+      counts.of_left += thread_counts_[(thread * n_tasks + t) * 2];
+      counts.of_right += thread_counts_[(thread * n_tasks + t) * 2 + 1];
+    }
+    settle_proposal(route_trees_[t], counts);
+  }
+  for (std::size_t m = 0; m < trees_.size(); ++m)
+    if (!proposals_[m].valid) ++total_invalid_[static_cast<std::size_t>(proposals_[m].move)];
+}
+
+// With the counts it is known whether both new leaves hold enough rows.
+void Sampler::settle_proposal(std::size_t m, RightCounts counts) {
+  Proposal& proposal = proposals_[m];
+  const Tree& tree = trees_[m];
+  right_counts_[m] = counts;
+  std::int64_t n_right = counts.of_left;
+  std::int64_t n_all = tree.leaf_node(proposal.left_code).n_rows;
+  if (proposal.move != Move::grow) {
+    n_right += counts.of_right;
+    n_all += tree.leaf_node(proposal.right_code).n_rows;
+  }
+  const std::int64_t fewest = OBART_BUG(min_leaf_ignored) ? 0 : settings_.min_samples_leaf;
+  if (n_right < fewest || n_all - n_right < fewest) reject(proposal);
+}
+
+void Sampler::reject(Proposal& proposal) {
+  if (proposal.has_rule()) pools_.release(proposal.rule);
+  proposal.valid = false;
+}
+
+// ---- phase 3: update ---------------------------------------------------------------------------
+
+void Sampler::update_trees() {
+  FusedTask task = base_task();
+  plan_sums(0);
+  for (std::size_t m = 0; m < trees_.size(); ++m) {
+    const Proposal& planned = proposals_[m];
+    task.sum_code = codes(m);
+    task.sum_right = planned.has_rule() ? rights(m) : nullptr;
+    task.cells = cells_.data();
+    task.n_cells = static_cast<std::int64_t>(cells_.size());
+    run_fused(task);
+    update_tree(m, task);
+    if (m + 1 < trees_.size()) plan_sums(m + 1);
+  }
+  task.sum_code = nullptr;
+  run_fused(task);
+}
+
+FusedTask Sampler::base_task() {
+  FusedTask task{};
+  task.residual = residual_.data();
+  task.weight = likelihood_.weight();
+  task.n_groups = data_->n_groups();
+  task.left_delta = left_delta_.data();
+  task.right_delta = right_delta_.data();
+  return task;
+}
+
+// The finer partition of tree m. Cell c < n_leaves holds code c (or the half that keeps it); the
+// halves that go to the other side follow.
+void Sampler::plan_sums(std::size_t m) {
+  const Proposal& proposal = proposals_[m];
+  cells_.clear();
+  for (int code = 0; code < trees_[m].n_leaves(); ++code)
+    cells_.push_back({static_cast<std::uint8_t>(code), Side::both});
+  if (!proposal.has_rule()) return;
+  cells_[proposal.left_code].side = Side::left;
+  cells_.push_back({proposal.left_code, Side::right});
+  if (proposal.move == Move::grow) return;
+  cells_[proposal.right_code].side = Side::right;
+  cells_.push_back({proposal.right_code, Side::left});
+}
+
+void Sampler::run_fused(FusedTask task) {
+  const std::int64_t n_blocks = data_->n_blocks();
+  const auto n_cells = static_cast<std::size_t>(task.sum_code != nullptr ? task.n_cells : 0);
+  const std::size_t n_sums = static_cast<std::size_t>(n_blocks) * n_cells;
+  if (sums_.size() < n_sums) sums_.resize(n_sums);
+  if (task.weight != nullptr && weights_.size() < n_sums) weights_.resize(n_sums);
+  task.sums = sums_.data();
+  task.weights = task.weight != nullptr ? weights_.data() : nullptr;
+  team_.run([&](std::int64_t thread) {
+    const auto [first, last] = share(n_blocks, thread, team_.size());
+    kernels_.fused(task, first, last);
+  });
+  for (std::int64_t block = 1; block < n_blocks; ++block) {
+    const std::size_t row = static_cast<std::size_t>(block) * n_cells;
+    for (std::size_t c = 0; c < n_cells; ++c) sums_[c] += sums_[row + c];
+    if (task.weight != nullptr)
+      for (std::size_t c = 0; c < n_cells; ++c) weights_[c] += weights_[row + c];
+  }
+}
+
+// Accepts or not, draws the outputs, and leaves in `task` the change that the next pass applies.
+void Sampler::update_tree(std::size_t m, FusedTask& task) {
+  Tree& tree = trees_[m];
+  Proposal& proposal = proposals_[m];
+  const int old_leaves = tree.n_leaves();
+  const auto n_old = static_cast<std::size_t>(old_leaves);
+
+  // Statistics of the partial residual, r + old output, in each cell.
+  stats_.resize(cells_.size());
+  old_output_.resize(n_old);
+  for (std::size_t c = 0; c < cells_.size(); ++c) {
+    const Node& leaf = tree.leaf_node(cells_[c].code);
+    double weight = static_cast<double>(leaf.n_rows);
+    if (cells_[c].side != Side::both) {
+      const RightCounts& counts = right_counts_[m];
+      const std::int64_t n_right =
+          cells_[c].code == proposal.left_code ? counts.of_left : counts.of_right;
+      weight = static_cast<double>(cells_[c].side == Side::right ? n_right : leaf.n_rows - n_right);
+    }
+    if (task.weight != nullptr && !OBART_BUG(weights_ignored_in_precision)) weight = weights_[c];
+    const double old = static_cast<double>(leaf.output);
+    stats_[c] = {weight, sums_[c] + (OBART_BUG(partial_residual_without_old_output)
+                                         ? 0.0
+                                         : (task.weight != nullptr ? weights_[c] : weight) * old)};
+    if (likelihood_.is_off()) stats_[c] = {};
+    if (c < n_old) old_output_[c] = leaf.output;
+  }
+
+  const bool accepted = accepts(proposal);
+  new_stats_.assign(stats_.begin(), stats_.begin() + old_leaves);
+  if (proposal.has_rule()) {
+    const std::size_t l = proposal.left_code;
+    const std::size_t r = proposal.right_code;
+    if (proposal.move == Move::grow) {
+      if (accepted)
+        new_stats_.push_back(stats_[n_old]);
+      else
+        new_stats_[l] = stats_[l] + stats_[n_old];
+    } else if (accepted) {
+      new_stats_[l] = stats_[l] + stats_[n_old + 1];
+      new_stats_[r] = stats_[r] + stats_[n_old];
+    } else {
+      new_stats_[l] = stats_[l] + stats_[n_old];
+      new_stats_[r] = stats_[r] + stats_[n_old + 1];
+    }
+  } else if (accepted) {  // prune
+    const Tree::PruneCodes prune = tree.prune_codes(proposal.node);
+    const LeafStats merged = stats_[prune.left] + stats_[prune.right];
+    new_stats_[Tree::code_after_prune(prune, prune.last)] = stats_[prune.last];
+    new_stats_[Tree::code_after_prune(prune, prune.left)] = merged;
+    new_stats_.pop_back();
+  }
+
+  const bool wide = std::max(n_old, new_stats_.size()) > kNarrowCodes;
+  if (accepted) {
+    const std::size_t n_map = wide ? kTableSize - 1 : kNarrowCodes + 1;
+    for (std::size_t c = 0; c < n_map; ++c)
+      left_map_[c] = right_map_[c] = static_cast<std::uint8_t>(c);
+    left_map_[kPaddingCode] = right_map_[kPaddingCode] = kPaddingCode;
+    accept(m, proposal);
+  }
+  task.apply_right = accepted && proposal.has_rule() ? rights(m) : nullptr;
+  task.left_map = accepted ? left_map_.data() : nullptr;
+  task.right_map = right_map_.data();
+
+  for (std::size_t c = 0; c < new_stats_.size(); ++c)
+    tree.leaf_node(static_cast<int>(c)).output =
+        static_cast<float>(leaf_model_.draw(new_stats_[c], rng_));
+  for (std::size_t c = 0; c < n_old; ++c) {
+    const std::uint8_t left = accepted ? left_map_[c] : static_cast<std::uint8_t>(c);
+    left_delta_[c] = old_output_[c] - tree.leaf_node(left).output;
+    if (task.apply_right == nullptr) continue;
+    right_delta_[c] = old_output_[c] - tree.leaf_node(right_map_[c]).output;
+  }
+  if (!wide) left_delta_[kNarrowCodes] = right_delta_[kNarrowCodes] = 0.0F;
+  task.apply_code = codes(m);
+  task.apply_wide = wide;
+}
+
+bool Sampler::accepts(const Proposal& proposal) {
+  if (!proposal.valid) return false;
+  const std::size_t l = proposal.left_code;
+  const std::size_t r = proposal.right_code;
+  const std::size_t extra = cells_.size() - (proposal.move == Move::grow ? 1 : 2);
+  double log_like_ratio = 0.0;
+  if (proposal.move == Move::grow) {
+    log_like_ratio = leaf_model_.log_split_gain(stats_[l], stats_[extra]);
+  } else if (proposal.move == Move::prune) {
+    log_like_ratio = -leaf_model_.log_split_gain(stats_[l], stats_[r]);
+  } else {
+    log_like_ratio =
+        leaf_model_.log_change_gain(stats_[l] + stats_[extra], stats_[r] + stats_[extra + 1],
+                                    stats_[l] + stats_[extra + 1], stats_[r] + stats_[extra]);
+  }
+  const double log_accept =
+      log_like_ratio + proposal.log_prior_ratio + proposal.log_transition_ratio;
+  return log_accept >= 0.0 || det_log(rng_.uniform()) < log_accept;
+}
+
+// Changes the tree and fills the code maps.
+void Sampler::accept(std::size_t m, Proposal& proposal) {
+  Tree& tree = trees_[m];
+  const RightCounts& counts = right_counts_[m];
+  Node& node = tree.node(proposal.node);
+  changed_[m] = 1;
+  ++info_.accepted[static_cast<std::size_t>(proposal.move)];
+  ++total_accepted_[static_cast<std::size_t>(proposal.move)];
+  switch (proposal.move) {
+    case Move::grow: {
+      right_map_[proposal.left_code] = static_cast<std::uint8_t>(tree.n_leaves());
+      const std::int64_t n_left =
+          OBART_BUG(stale_counts_after_swap) ? node.n_rows : node.n_rows - counts.of_left;
+      count_rule(proposal.rule, 1);
+      tree.grow(proposal.node, proposal.rule, n_left, counts.of_left);
+      break;
+    }
+    case Move::prune: {
+      const Tree::PruneCodes codes = tree.prune_codes(proposal.node);
+      for (int c = 0; c < tree.n_leaves(); ++c)
+        left_map_[static_cast<std::size_t>(c)] =
+            Tree::code_after_prune(codes, static_cast<std::uint8_t>(c));
+      count_rule(node.rule, -1);
+      pools_.release(node.rule);
+      tree.prune(proposal.node);
+      break;
+    }
+    default: {
+      left_map_[proposal.right_code] = proposal.left_code;
+      right_map_[proposal.left_code] = proposal.right_code;
+      Node& left = tree.node(node.left);
+      Node& right = tree.node(node.right);
+      const std::int64_t n_all = left.n_rows + right.n_rows;
+      right.n_rows = counts.of_left + counts.of_right;
+      left.n_rows = n_all - right.n_rows;
+      count_rule(node.rule, -1);
+      count_rule(proposal.rule, 1);
+      pools_.release(node.rule);
+      node.rule = proposal.rule;
+    }
+  }
+  // The rule's span is the tree's now; the proposal only remembers that there was a rule.
+}
+
+void Sampler::count_rule(const Rule& rule, int sign) {
+  if (rule.kind != RuleKind::continuous) return;
+  n_continuous_ += sign;
+  n_nonzero_ += sign * static_cast<std::int64_t>(rule.n_items);
+  if (rule.n_items == 1) n_axis_ += sign;
+}
+
+// ---- scales ------------------------------------------------------------------------------------
+
+void Sampler::update_scales() {
+  likelihood_.draw_sigma(residual_.data(), sigma_, rng_);
+  if (learns_theta_) {
+    const std::int64_t n_zero = n_continuous_ * data_->p_cont() - n_nonzero_;
+    theta_ =
+        rng_.beta(settings_.theta_a + static_cast<double>(n_nonzero_),
+                  settings_.theta_b +
+                      (OBART_BUG(theta_counts_missing_zeros) ? 0.0 : static_cast<double>(n_zero)));
+  }
+  if (!settings_.leaf_sd_fixed) {
+    double squares = 0.0;
+    std::int64_t n_leaves = 0;
+    for (const Tree& tree : trees_) {
+      n_leaves += tree.n_leaves();
+      for (int c = 0; c < tree.n_leaves(); ++c) {
+        const auto output = static_cast<double>(tree.leaf_node(c).output);
+        squares += output * output;
+      }
+    }
+    leaf_sd_ = std::sqrt((settings_.leaf_rate + 0.5 * squares) /
+                         rng_.gamma(settings_.leaf_shape + 0.5 * static_cast<double>(n_leaves)));
+  }
+}
+
+void Sampler::fill_info() {
+  info_.sigma = sigma_;
+  info_.theta = theta_;
+  info_.leaf_sd = leaf_sd_;
+  std::int64_t n_leaves = 0;
+  std::int64_t depth = 0;
+  for (const Tree& tree : trees_) {
+    n_leaves += tree.n_leaves();
+    depth += tree.depth();
+  }
+  const auto n_trees = static_cast<double>(trees_.size());
+  info_.n_leaves = static_cast<double>(n_leaves) / n_trees;
+  info_.depth = static_cast<double>(depth) / n_trees;
+  info_.axis_share = n_continuous_ > 0
+                         ? static_cast<double>(n_axis_) / static_cast<double>(n_continuous_)
+                         : std::numeric_limits<double>::quiet_NaN();
+  n_failed_lps_ = moves_.geometry().n_failed();
+}
+
+// ---- residual and codes from scratch -----------------------------------------------------------
+
+void Sampler::refresh_residual() {
+  float table[kTableSize] = {};
+  const double* target = likelihood_.target();
+  for (std::int64_t block = 0; block < data_->n_blocks(); ++block) {
+    const std::int64_t row = block * kBlockRows;
+    const std::int64_t n = std::min(kBlockRows, data_->n_padded() - row);
+    std::fill(refresh_.begin(), refresh_.end(), 0.0);
+    for (std::size_t m = 0; m < trees_.size(); ++m) {
+      const Tree& tree = trees_[m];
+      const bool wide = tree.n_leaves() > kNarrowCodes;
+      for (int c = 0; c < tree.n_leaves(); ++c) table[c] = tree.leaf_node(c).output;
+      if (!wide) table[kNarrowCodes] = 0.0F;
+      kernels_.accumulate_double(refresh_.data(), codes(m) + row, table, wide, n / kGroupRows);
+    }
+    for (std::int64_t i = 0; i < n; ++i)
+      residual_[static_cast<std::size_t>(row + i)] =
+          row + i < data_->n_rows()
+              ? static_cast<float>(target[row + i] - refresh_[static_cast<std::size_t>(i)])
+              : 0.0F;
+  }
+}
+
+void Sampler::rebuild_codes() {
+  for (std::size_t m = 0; m < trees_.size(); ++m) {
+    Tree& tree = trees_[m];
+    for (int c = 0; c < tree.n_leaves(); ++c) tree.leaf_node(c).n_rows = 0;
+    for (std::int64_t i = 0; i < data_->n_rows(); ++i) {
+      Node& leaf = tree.node(leaf_of_row(*data_, pools_, tree, i));
+      codes(m)[i] = leaf.code;
+      ++leaf.n_rows;
+    }
+  }
+}
+
+void Sampler::set_y(const double* y) {
+  likelihood_.set_y(y);
+  refresh_residual();
+}
+
+void Sampler::set_ensemble(const Draws& draws, std::int64_t index) {
+  if (draws.n_trees() != settings_.n_trees || draws.p_cont() != data_->p_cont() ||
+      draws.n_levels() != data_->n_levels() || index < 0 || index >= draws.n_draws())
+    throw std::invalid_argument("set_ensemble: the draw does not belong to this model");
+  pools_ = RulePools{};
+  n_nonzero_ = n_continuous_ = n_axis_ = 0;
+  std::uint32_t n_words = 0;
+  for (const std::uint32_t n : data_->n_levels()) n_words = std::max(n_words, level_words(n));
+  std::vector<std::uint32_t> words(n_words);
+  for (std::size_t m = 0; m < trees_.size(); ++m) {
+    trees_[m] = draws.tree(index, static_cast<std::int64_t>(m), pools_);
+    Tree& tree = trees_[m];
+    const auto visit = [&](const auto& self, int i) -> void {
+      Node& x = tree.node(i);
+      if (x.is_leaf()) return;
+      count_rule(x.rule, 1);
+      if (x.rule.kind == RuleKind::categorical)
+        x.rule.log_subset_mass = log_proper_mass(
+            moves_.geometry().available_levels(pools_, tree, i, x.rule.column, words.data()));
+      self(self, x.left);
+      self(self, x.right);
+    };
+    visit(visit, 0);
+  }
+  changed_.assign(trees_.size(), 1);
+  rebuild_codes();
+  refresh_residual();
+}
+
+Draws Sampler::ensemble() const {
+  Draws out(settings_.n_trees, data_->p_cont(), data_->n_levels());
+  out.keep(*data_, pools_, trees_, std::vector<std::uint8_t>(trees_.size(), 1));
+  return out;
+}
+
+// ---- looking at the state ----------------------------------------------------------------------
+
+std::vector<double> Sampler::fit() const {
+  std::vector<double> f(static_cast<std::size_t>(data_->n_rows()), 0.0);
+  for (const Tree& tree : trees_)
+    for (std::int64_t i = 0; i < data_->n_rows(); ++i)
+      f[static_cast<std::size_t>(i)] +=
+          static_cast<double>(tree.node(leaf_of_row(*data_, pools_, tree, i)).output);
+  return f;
+}
+
+std::uint64_t Sampler::partition_key() const {
+  std::uint64_t key = 0;
+  std::array<int, kTableSize> label;
+  label.fill(-1);
+  int n_labels = 0;
+  for (std::int64_t i = 0; i < data_->n_rows(); ++i) {
+    const std::uint8_t code = codes(0)[i];
+    if (label[code] < 0) label[code] = n_labels++;
+    key |= static_cast<std::uint64_t>(label[code]) << (4 * i);
+  }
+  return key;
+}
+
+std::vector<std::string> Sampler::check() const {
+  std::vector<std::string> problems;
+  const auto add = [&](std::size_t m, const char* what) {
+    problems.push_back("tree " + std::to_string(m) + ": " + what);
+  };
+  std::int64_t n_nonzero = 0;
+  std::int64_t n_continuous = 0;
+  CellGeometry geometry(data_->p_cont(), data_->n_levels());
+  for (std::size_t m = 0; m < trees_.size(); ++m) {
+    const Tree& tree = trees_[m];
+    std::vector<std::int64_t> count(static_cast<std::size_t>(tree.n_leaves()), 0);
+    for (std::int64_t i = 0; i < data_->n_rows(); ++i) {
+      const Node& leaf = tree.node(leaf_of_row(*data_, pools_, tree, i));
+      if (leaf.code != codes(m)[i]) {
+        add(m, "a row's code differs from a plain traversal");
+        break;
+      }
+      ++count[leaf.code];
+    }
+    for (std::size_t i = static_cast<std::size_t>(data_->n_rows()); i < n_padded_; ++i)
+      if (codes(m)[i] != kPaddingCode) add(m, "a padding row has a code");
+    for (int c = 0; c < tree.n_leaves(); ++c) {
+      const Node& leaf = tree.leaf_node(c);
+      if (!leaf.is_leaf() || leaf.code != c) add(m, "leaf codes are not compact");
+      if (leaf.n_rows != count[static_cast<std::size_t>(c)]) add(m, "a leaf's row count is stale");
+      if (!tree.is_root_only() && leaf.n_rows < settings_.min_samples_leaf)
+        add(m, "a leaf has too few rows");
+    }
+    const auto visit = [&](const auto& self, int i) -> void {
+      const Node& x = tree.node(i);
+      if (x.is_leaf()) return;
+      if (x.rule.kind == RuleKind::continuous) {
+        n_nonzero += x.rule.n_items;
+        ++n_continuous;
+        if (x.rule.n_items > 0) {
+          const Range range =
+              geometry.range(pools_, tree, i, {pools_.phi.at(x.rule.offset), x.rule.n_items});
+          const auto cut = static_cast<double>(x.rule.cut);
+          if (!range.valid || !(range.lo < cut && cut < range.hi)) add(m, "a cut is out of range");
+        }
+      }
+      self(self, x.left);
+      self(self, x.right);
+    };
+    visit(visit, 0);
+  }
+  if (n_nonzero != n_nonzero_ || n_continuous != n_continuous_)
+    problems.emplace_back("the counts of phi's entries are stale");
+  const std::vector<double> f = fit();
+  double worst = 0.0;
+  for (std::int64_t i = 0; i < data_->n_rows(); ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    worst = std::max(
+        worst, std::abs(likelihood_.target()[row] - f[row] - static_cast<double>(residual_[row])));
+  }
+  if (!(worst < 1e-4)) problems.push_back("residual off by " + std::to_string(worst));
+  return problems;
+}
+
+}  // namespace obart
