@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from obliquebart.encoding.levels import LevelTable, Unseen, UnseenLevelWarning, unseen_message
 from obliquebart.encoding.scaling import FEATURE_SCALINGS, ColumnScale, limits_of
 from obliquebart.encoding.selection import categorical_mask
-from obliquebart.encoding.tables import Table, read_table
+from obliquebart.encoding.tables import Table, check_columns, read_table
 
 CategoricalFeatures = Literal["auto"] | Sequence[str] | Sequence[int] | ArrayLike | None
 
@@ -168,7 +168,7 @@ class Encoding:
         Encoded
         """
         table = read_table(X, self.owner)
-        self._check_columns(table)
+        check_columns(table, self.names, self.is_named, self.owner)
         reports: list[Unseen] = []
         writer = _Writer(table.n_rows, [kind == "categorical" for kind in self.kinds])
         for j, known in enumerate(self.columns):
@@ -270,27 +270,6 @@ class Encoding:
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"The stored encoding is damaged: {error!r}") from error
 
-    def _check_columns(self, table: Table) -> None:
-        """Names, order and number of columns, in scikit-learn's words."""
-        if self.is_named and table.is_named and table.names != self.names:
-            raise ValueError(_names_message(self.names, table.names))
-        if table.is_named and not self.is_named:
-            warnings.warn(
-                f"X has feature names, but {self.owner} was fitted without feature names",
-                stacklevel=3,
-            )
-        if self.is_named and not table.is_named:
-            warnings.warn(
-                f"X does not have valid feature names, but {self.owner} was fitted with feature "
-                "names",
-                stacklevel=3,
-            )
-        if len(table.names) != self.n_features_in_:
-            raise ValueError(
-                f"X has {len(table.names)} features, but {self.owner} is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-
 
 class _Writer:
     """Fills the two arrays column by column."""
@@ -340,20 +319,3 @@ def _warn_empty(names: list[str], columns: list[ColumnScale | LevelTable]) -> No
             + (f" and {len(empty) - 5} more." if len(empty) > 5 else "."),
             stacklevel=3,
         )
-
-
-def _names_message(fitted: list[str], given: list[str]) -> str:
-    message = "The feature names should match those that were passed during fit.\n"
-    unexpected, missing = sorted(set(given) - set(fitted)), sorted(set(fitted) - set(given))
-    if unexpected:
-        message += "Feature names unseen at fit time:\n" + _bullets(unexpected)
-    if missing:
-        message += "Feature names seen at fit time, yet now missing:\n" + _bullets(missing)
-    if not unexpected and not missing:
-        message += "Feature names must be in the same order as they were in fit.\n"
-    return message
-
-
-def _bullets(names: list[str]) -> str:
-    shown = "".join(f"- {name}\n" for name in names[:5])
-    return shown + ("- ...\n" if len(names) > 5 else "")

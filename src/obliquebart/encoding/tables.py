@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -73,6 +74,54 @@ def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Tab
             "X.collect()."
         )
     return _read_array(X, owner, rows)
+
+
+def check_columns(table: Table, names: list[str], is_named: bool, owner: str) -> None:
+    """Compare names, order and number of columns with those of fit, in scikit-learn's words.
+
+    Parameters
+    ----------
+    table : Table
+    names : list of str
+        Names in fit.
+    is_named : bool
+        Whether the columns had names in fit.
+    owner : str
+        Name of the estimator.
+    """
+    if is_named and table.is_named and table.names != names:
+        raise ValueError(_names_message(names, table.names))
+    if table.is_named and not is_named:
+        warnings.warn(
+            f"X has feature names, but {owner} was fitted without feature names", stacklevel=3
+        )
+    if is_named and not table.is_named:
+        warnings.warn(
+            f"X does not have valid feature names, but {owner} was fitted with feature names",
+            stacklevel=3,
+        )
+    if len(table.names) != len(names):
+        raise ValueError(
+            f"X has {len(table.names)} features, but {owner} is expecting {len(names)} features "
+            "as input."
+        )
+
+
+def _names_message(fitted: list[str], given: list[str]) -> str:
+    message = "The feature names should match those that were passed during fit.\n"
+    unexpected, missing = sorted(set(given) - set(fitted)), sorted(set(fitted) - set(given))
+    if unexpected:
+        message += "Feature names unseen at fit time:\n" + _bullets(unexpected)
+    if missing:
+        message += "Feature names seen at fit time, yet now missing:\n" + _bullets(missing)
+    if not unexpected and not missing:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    return message
+
+
+def _bullets(names: list[str]) -> str:
+    shown = "".join(f"- {name}\n" for name in names[:5])
+    return shown + ("- ...\n" if len(names) > 5 else "")
 
 
 def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
