@@ -1,3 +1,30 @@
-"""Oblique Bayesian additive regression trees."""
+"""Oblique Bayesian additive regression trees.
+
+Examples
+--------
+>>> import numpy as np
+>>> from obliquebart import ObliqueBARTRegressor
+>>> x = np.linspace(-1, 1, 100).reshape(-1, 1)
+>>> model = ObliqueBARTRegressor(n_trees=20, n_burn=100, n_draws=100, random_state=0)
+>>> model.fit(x, np.abs(x[:, 0])).predict([[0.0], [1.0]]).shape
+(2,)
+"""
+
+from obliquebart.encoding import UnseenLevelWarning
+from obliquebart.estimators import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart.exceptions import ConstantOutcomeWarning, InterruptedFitWarning
+from obliquebart.posterior import Posterior
+from obliquebart.rotation import RandomRotation
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "ConstantOutcomeWarning",
+    "InterruptedFitWarning",
+    "ObliqueBARTClassifier",
+    "ObliqueBARTRegressor",
+    "Posterior",
+    "RandomRotation",
+    "UnseenLevelWarning",
+    "__version__",
+]

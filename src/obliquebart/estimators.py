@@ -373,7 +373,7 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         check_is_fitted(self)
         levels = check_quantiles("q", q, kind)
         shape = () if np.ndim(q) == 0 else (len(levels),)
-        lazy = map_rows(self.predict_quantile, X, shape, q=q, kind=kind)
+        lazy: FloatArray | None = map_rows(self.predict_quantile, X, shape, q=q, kind=kind)
         if lazy is not None:
             return lazy
         return self.posterior_.quantile(X, q, kind, n_jobs=self.n_jobs)
@@ -645,7 +645,7 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         n_classes = len(self.classes_)
         if return_draws:
             return self._probability_draws(X)
-        lazy = map_rows(self.predict_proba, X, (n_classes,))
+        lazy: FloatArray | None = map_rows(self.predict_proba, X, (n_classes,))
         if lazy is not None:
             return lazy
         columns = self._encode(X)
@@ -676,7 +676,9 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         check_is_fitted(self)
         tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
         n_classes = len(self.classes_)
-        lazy = map_rows(self.predict_interval, X, (n_classes, 2), coverage=coverage)
+        lazy: FloatArray | None = map_rows(
+            self.predict_interval, X, (n_classes, 2), coverage=coverage
+        )
         if lazy is not None:
             return lazy
         columns = self._encode(X)

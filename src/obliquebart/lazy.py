@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -34,13 +35,12 @@ def map_rows(
     """
     if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr"):
         return None
-    import dask
-    import dask.array
-
+    # Dask is no dependency; whoever has a collection has it installed.
+    dask, dask_array = import_module("dask"), import_module("dask.array")
     # As a task of its own the model travels once, not once a block.
     model = dask.delayed(method.__self__)  # type: ignore[attr-defined]
     call = _Call(method.__name__, options)
-    if isinstance(X, dask.array.Array):
+    if isinstance(X, dask_array.Array):
         return _map_array(call, X, model, shape, dtype)
     return X.map_partitions(call, model, meta=np.empty((0, *shape), dtype=dtype))
 

@@ -185,22 +185,24 @@ def calibrate(hyper: Hyperparameters, outcome: Outcome, p_cont: int) -> _core.Se
     _core.Settings
         All scales in standard deviations of y (regression) or of the latent noise (probit).
     """
-    settings = _core.Settings()
-    settings.n_trees = hyper.n_trees
-    settings.alpha = hyper.alpha
-    settings.beta = hyper.beta
-    settings.min_samples_leaf = hyper.min_samples_leaf
-    settings.axis_rules = hyper.rules == "axis"
-    settings.p_change = hyper.p_change
-    settings.p_perturb = hyper.p_perturb
-    settings.likelihood = outcome.likelihood
-    if outcome.likelihood == "probit":
-        settings.offset = float(ndtri(outcome.values.mean()))
-    settings.leaf_sd = _calibrated_leaf_sd(hyper, outcome)
-    settings.leaf_sd_fixed = True
-    _set_sigma(settings, hyper, outcome)
-    _set_theta(settings, hyper, p_cont)
-    return settings
+    probit = outcome.likelihood == "probit"
+    return settings_from_dict(
+        {
+            "n_trees": hyper.n_trees,
+            "alpha": hyper.alpha,
+            "beta": hyper.beta,
+            "min_samples_leaf": hyper.min_samples_leaf,
+            "axis_rules": hyper.rules == "axis",
+            "p_change": hyper.p_change,
+            "p_perturb": hyper.p_perturb,
+            "likelihood": outcome.likelihood,
+            "offset": float(ndtri(outcome.values.mean())) if probit else 0.0,
+            "leaf_sd": _calibrated_leaf_sd(hyper, outcome),
+            "leaf_sd_fixed": True,
+            **({"sigma": 1.0, "sigma_fixed": True} if probit else _sigma_prior(hyper, outcome)),
+            **_theta_prior(hyper, p_cont),
+        }
+    )
 
 
 def _calibrated_leaf_sd(hyper: Hyperparameters, outcome: Outcome) -> float:
@@ -214,16 +216,11 @@ def _calibrated_leaf_sd(hyper: Hyperparameters, outcome: Outcome) -> float:
     return _require_scale(source, "leaf outputs", leaf_sd, outcome)
 
 
-def _set_sigma(settings: _core.Settings, hyper: Hyperparameters, outcome: Outcome) -> None:
-    settings.nu = hyper.nu
-    if outcome.likelihood == "probit":
-        settings.sigma, settings.sigma_fixed = 1.0, True
-        return
+def _sigma_prior(hyper: Hyperparameters, outcome: Outcome) -> dict[str, Any]:
     if hyper.sigma is not None:
         sigma = hyper.sigma / outcome.scale.sigma_unit
-        settings.sigma = _require_scale(f"sigma={hyper.sigma:g}", "noise", sigma, outcome)
-        settings.sigma_fixed = True
-        return
+        _require_scale(f"sigma={hyper.sigma:g}", "noise", sigma, outcome)
+        return {"sigma": sigma, "sigma_fixed": True}
     # sigma^2 = nu lambda / chi2_nu, so P(sigma < sd(y) = 1) = P(chi2_nu > nu lambda).
     lambda_ = float(chi2.ppf(1.0 - hyper.sigma_quantile, hyper.nu)) / hyper.nu
     if not (math.isfinite(lambda_) and lambda_ > 1e-100):
@@ -231,17 +228,16 @@ def _set_sigma(settings: _core.Settings, hyper: Hyperparameters, outcome: Outcom
             f"nu={hyper.nu:g} with sigma_quantile={hyper.sigma_quantile:g} gives no usable prior "
             "of sigma: take nu nearer to its default 3."
         )
-    settings.sigma, settings.sigma_fixed, settings.lambda_ = 1.0, False, lambda_
+    return {"sigma": 1.0, "sigma_fixed": False, "nu": hyper.nu, "lambda_": lambda_}
 
 
-def _set_theta(settings: _core.Settings, hyper: Hyperparameters, p_cont: int) -> None:
+def _theta_prior(hyper: Hyperparameters, p_cont: int) -> dict[str, Any]:
     a, b = hyper.theta_prior or (float(hyper.n_trees), float(hyper.n_trees) * max(p_cont - 1, 0))
-    settings.theta_a, settings.theta_b = a, b
-    settings.theta = a / (a + b) if hyper.theta is None else hyper.theta
-    settings.theta_fixed = hyper.theta is not None
     if p_cont <= 1:
         # One column: every continuous rule uses it, and theta says nothing.
-        settings.theta, settings.theta_fixed = 1.0, True
+        return {"theta": 1.0, "theta_fixed": True, "theta_a": a, "theta_b": b}
+    theta = a / (a + b) if hyper.theta is None else hyper.theta
+    return {"theta": theta, "theta_fixed": hyper.theta is not None, "theta_a": a, "theta_b": b}
 
 
 def _require_scale(source: str, what: str, ratio: float, outcome: Outcome) -> float:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
+from obliquebart.encoding.tables import read_table
+
 __all__ = [
     "check_choice",
     "check_count",
@@ -30,12 +32,11 @@ LARGEST_OUTCOME = 1e300
 
 def check_count(name: str, value: object, minimum: int) -> int:
     """Return a parameter that must be a whole number of at least `minimum`."""
-    if isinstance(value, numbers.Integral) and not isinstance(value, (bool, np.bool_)):
-        count = int(value)
-        if minimum <= count < 2**31:
-            return count
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} must be an integer >= {minimum}, not {_type(value)}.")
+    if not minimum <= int(value) < 2**31:
         raise ValueError(f"{name}={value!r} is out of range: it must be an integer >= {minimum}.")
-    raise TypeError(f"{name}={value!r} must be an integer >= {minimum}, not {_type(value)}.")
+    return int(value)
 
 
 def check_number(
@@ -47,7 +48,7 @@ def check_number(
     """
     left, right = closed in ("left", "both"), closed in ("right", "both")
     allowed = f"a number in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
-    if not isinstance(value, numbers.Real) or isinstance(value, (bool, np.bool_)):
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Real):
         raise TypeError(f"{name}={value!r} must be {allowed}, not {_type(value)}.")
     number = float(value)
     above = number >= low if left else number > low
@@ -136,6 +137,9 @@ def check_outcome(y: object, n_rows: int) -> NDArray[np.float64]:
 def check_labels(y: object, n_rows: int) -> NDArray[Any]:
     """Return the labels of a classification as an array that sorts."""
     array = _one_dimensional(y, n_rows)
+    if isinstance(y, (list, tuple)) and array.dtype.kind == "U":
+        # NumPy has turned all of the list into text, where some of it was not.
+        array = np.array(y, dtype=object)
     if array.dtype.kind == "O":
         missing = np.array([_missing(value) for value in array], dtype=bool)
         if missing.any():
@@ -148,8 +152,8 @@ def check_labels(y: object, n_rows: int) -> NDArray[Any]:
                 "astype(str)."
             )
         # Integers and booleans in an object column are labels too.
-        plain = np.array(array.tolist()) if kinds == {"other"} else array
-        array = plain if plain.dtype.kind in "biuf" else array
+        plain = np.array(array.tolist())
+        array = plain if kinds == {"text"} or plain.dtype.kind in "biuf" else array
     if array.dtype.kind == "f":
         _require_finite("y", array.astype(np.float64), "drop rows without a label")
     check_classification_targets(array)
@@ -204,20 +208,11 @@ def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def count_rows(X: Any, owner: str) -> int:
-    """Return the number of rows of a table before it is read."""
+    """Return the number of rows of a table before its values are read."""
     shape = getattr(X, "shape", None)
     if isinstance(shape, tuple) and len(shape) > 0:
         return int(shape[0])
-    if hasattr(X, "__len__"):
-        return len(X)
-    if hasattr(X, "__array__"):
-        array = np.asarray(X)
-        if array.ndim > 0:
-            return len(array)
-    raise TypeError(
-        f"{owner} needs a table with rows and columns as X, got {_type(X)}: pass an array or a "
-        "data frame."
-    )
+    return read_table(X, owner).n_rows
 
 
 def _missing(value: object) -> bool:

@@ -1,0 +1,117 @@
+"""The defaults and the way from the user's units to the engine's."""
+
+from __future__ import annotations
+
+import inspect
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart.prior import (
+    Hyperparameters,
+    binary_outcome,
+    calibrate,
+    continuous_outcome,
+    settings_from_dict,
+    settings_to_dict,
+)
+from obliquebart.sampling import Schedule
+
+
+def calibrated(y, p_cont=3, **given):
+    outcome = continuous_outcome(np.asarray(y, float))
+    return calibrate(Hyperparameters(**given).validated(), outcome, p_cont), outcome
+
+
+@pytest.mark.parametrize("estimator", [ObliqueBARTRegressor, ObliqueBARTClassifier])
+def test_signatures_repeat_the_defaults(estimator):
+    parameters = inspect.signature(estimator).parameters
+    defaults = {**vars(Hyperparameters()), **vars(Schedule())}
+    shared = set(defaults) & set(parameters)
+    assert {name: parameters[name].default for name in shared} == {
+        name: defaults[name] for name in shared
+    }
+    assert len(shared) >= 14
+
+
+def test_sigma_is_below_sd_of_y_with_its_quantile(rng):
+    for nu, quantile in [(3.0, 0.9), (10.0, 0.75), (3.0, 0.99)]:
+        settings, outcome = calibrated(rng.normal(5, 7, 200), nu=nu, sigma_quantile=quantile)
+        prior = stats.invgamma(nu / 2, scale=nu * settings.lambda_ / 2)
+        assert prior.cdf(1.0) == pytest.approx(quantile)
+        assert outcome.values.std(ddof=1) == pytest.approx(1.0)
+        assert not settings.sigma_fixed
+
+
+def test_leaf_sd_spans_the_range_of_y(rng):
+    y = rng.exponential(3.0, 100)
+    settings, outcome = calibrated(y, n_trees=50, k=3.0)
+    in_units_of_y = settings.leaf_sd * outcome.scale.scale
+    assert in_units_of_y == pytest.approx(np.ptp(y) / (2 * 3.0 * math.sqrt(50)))
+
+
+def test_fixed_scales_are_in_units_of_y(rng):
+    y = 100 * rng.standard_normal(50)
+    settings, outcome = calibrated(y, sigma=20.0, leaf_sd=3.0, theta=0.25)
+    assert settings.sigma * outcome.scale.scale == pytest.approx(20.0)
+    assert settings.leaf_sd * outcome.scale.scale == pytest.approx(3.0)
+    assert settings.theta == 0.25
+    assert settings.sigma_fixed
+    assert settings.theta_fixed
+
+
+@pytest.mark.parametrize("p_cont", [0, 1, 2, 30])
+def test_theta_has_prior_mean_one_over_p_cont(p_cont):
+    settings, _ = calibrated([1.0, 2.0, 4.0], p_cont=p_cont, n_trees=20)
+    assert settings.theta == pytest.approx(1 / max(p_cont, 1))
+    assert (settings.theta_a, settings.theta_b) == (20, 20 * max(p_cont - 1, 0))
+    assert settings.theta_fixed == (p_cont <= 1)
+
+
+def test_probit_calibration():
+    outcome = binary_outcome(np.array([True, False, False, False]))
+    settings = calibrate(Hyperparameters(n_trees=100, k=2.0), outcome, 2)
+    assert settings.leaf_sd == pytest.approx(3 / (2 * 10))
+    assert settings.offset == pytest.approx(stats.norm.ppf(0.25))
+    assert settings.sigma == 1.0
+    assert settings.sigma_fixed
+    assert settings.likelihood == "probit"
+
+
+def test_power_of_two_units_give_the_same_bits(rng):
+    y = rng.standard_normal(30) + 3
+    plain = continuous_outcome(y)
+    for power in (-1000, -500, 500, 990):
+        scaled = continuous_outcome(np.ldexp(y, power))
+        np.testing.assert_array_equal(scaled.values, plain.values)
+        assert scaled.scale.scale == math.ldexp(plain.scale.scale, power)
+
+
+def test_weights_are_relative_and_sigma_takes_their_mean(rng):
+    y, w = rng.standard_normal(30), rng.uniform(0.5, 2, 30)
+    one, ten = continuous_outcome(y, w), continuous_outcome(y, 1024.0 * w)
+    np.testing.assert_array_equal(one.weights, ten.weights)
+    np.testing.assert_array_equal(one.values, ten.values)
+    assert one.weights.mean() == pytest.approx(1.0)
+    assert ten.scale.sigma_unit == pytest.approx(32 * one.scale.sigma_unit)
+    assert continuous_outcome(y, np.full(30, 7.0)).weights is None
+
+
+def test_extreme_weights_stay_finite(rng):
+    y = rng.standard_normal(4)
+    for w in ([1e308] * 3 + [1e300], [5e-324, 1e-320, 1e-320, 1e-320]):
+        outcome = continuous_outcome(y, np.array(w))
+        assert np.isfinite(outcome.weights).all()
+        assert np.isfinite(outcome.scale.sigma_unit)
+
+
+def test_settings_survive_the_dictionary():
+    settings, _ = calibrated([1.0, 2.0, 4.0], alpha=0.3, beta=1.5, p_change=0.2, rules="axis")
+    values = settings_to_dict(settings)
+    again = settings_from_dict(values, n_threads=3)
+    assert settings_to_dict(again) == values
+    assert again.n_threads == 3
+    assert again.axis_rules

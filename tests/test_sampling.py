@@ -1,0 +1,231 @@
+"""Chains: the same draws however they are run, progress, and Ctrl-C."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import threading
+import time
+
+import joblib
+import numpy as np
+import pytest
+from rich.console import Console
+
+from obliquebart import InterruptedFitWarning, ObliqueBARTClassifier, ObliqueBARTRegressor, memory
+from obliquebart.progress import FitProgress
+from obliquebart.sampling import effective_jobs, new_seed
+
+SMALL = {"n_trees": 10, "n_burn": 20, "n_draws": 15, "n_chains": 3, "progress": False}
+
+
+@pytest.fixture
+def data(rng):
+    x = rng.uniform(-1, 1, (80, 3))
+    return x, x[:, 0] + 0.1 * rng.standard_normal(80)
+
+
+def arrays_of(model):
+    return {**model.posterior_.draws.to_arrays(), **model.posterior_.trace}
+
+
+def assert_same_draws(one, other):
+    one, other = arrays_of(one), arrays_of(other)
+    assert set(one) == set(other)
+    for name in one:
+        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2, 3, 7, -1, -2])
+def test_draws_do_not_depend_on_n_jobs(data, n_jobs):
+    plain = ObliqueBARTRegressor(**SMALL, random_state=3).fit(*data)
+    assert_same_draws(
+        plain, ObliqueBARTRegressor(**SMALL, random_state=3, n_jobs=n_jobs).fit(*data)
+    )
+
+
+@pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_draws_do_not_depend_on_the_joblib_backend(data, backend):
+    plain = ObliqueBARTRegressor(**SMALL, random_state=3).fit(*data)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert_same_draws(plain, ObliqueBARTRegressor(**SMALL, random_state=3).fit(*data))
+
+
+def test_joblib_context_sets_the_number_of_jobs():
+    assert effective_jobs(None) == 1
+    with joblib.parallel_config(n_jobs=2):
+        assert effective_jobs(None) == 2
+        assert effective_jobs(3) == 3
+
+
+def test_chains_differ_and_seeds_matter(data):
+    model = ObliqueBARTRegressor(**SMALL, random_state=3).fit(*data)
+    sigma = model.posterior_.trace["sigma"]
+    assert len(np.unique(sigma)) == sigma.size
+    other = ObliqueBARTRegressor(**SMALL, random_state=4).fit(*data)
+    assert not np.array_equal(sigma, other.posterior_.trace["sigma"])
+
+
+def test_a_chain_does_not_depend_on_how_many_follow(data):
+    few = ObliqueBARTRegressor(**{**SMALL, "n_chains": 1}, random_state=3).fit(*data)
+    many = ObliqueBARTRegressor(**SMALL, random_state=3).fit(*data)
+    np.testing.assert_array_equal(
+        few.posterior_.trace["sigma"][0], many.posterior_.trace["sigma"][0]
+    )
+
+
+def test_thinning_keeps_every_nth_sweep(data):
+    options = {**SMALL, "n_chains": 1, "random_state": 5}
+    all_of_them = ObliqueBARTRegressor(**{**options, "n_draws": 30}).fit(*data)
+    thinned = ObliqueBARTRegressor(**{**options, "n_draws": 10, "n_thin": 3}).fit(*data)
+    np.testing.assert_array_equal(
+        all_of_them.posterior_.trace["sigma"][:, 2::3], thinned.posterior_.trace["sigma"]
+    )
+
+
+def test_burn_in_is_recorded(data):
+    model = ObliqueBARTRegressor(**SMALL, random_state=3).fit(*data)
+    assert model.posterior_.burn_sigma.shape == (3, 20)
+    assert np.isfinite(model.posterior_.burn_sigma).all()
+
+
+def test_seed_has_64_bits_and_follows_the_state():
+    seeds = {new_seed(i) for i in range(50)}
+    assert len(seeds) == 50
+    assert max(seeds) > 2**60
+    assert all(0 <= seed < 2**64 for seed in seeds)
+    state = np.random.RandomState(0)
+    assert new_seed(state) != new_seed(state)
+    assert new_seed(0) == new_seed(np.random.RandomState(0))
+
+
+def interrupt_after(seconds):
+    """Send the process what Ctrl-C sends."""
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    return timer
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_interrupt_keeps_the_draws_so_far(rng, n_jobs):
+    x = rng.uniform(-1, 1, (500, 2))
+    model = ObliqueBARTRegressor(
+        n_trees=20, n_burn=5, n_draws=2_000_000, n_chains=2, n_jobs=n_jobs, progress=False
+    )
+    timer = interrupt_after(0.7)
+    start = time.monotonic()
+    with pytest.warns(InterruptedFitWarning, match=r"keeps \d+ of 2000000 draws of [12] of 2"):
+        model.fit(x, x[:, 0])
+    timer.join()
+    assert time.monotonic() - start < 0.7 + 0.5 + 2.0  # Building the posterior takes a while.
+    posterior = model.posterior_
+    # Chains one after the other: the second had no turn, so it is left out.
+    assert posterior.n_chains == n_jobs
+    assert 1 <= posterior.n_draws < 2_000_000
+    assert posterior.draws.n_draws == posterior.n_chains * posterior.n_draws
+    assert np.isfinite(model.predict(x)).all()
+
+
+def test_interrupt_stops_the_chains_within_half_a_second(rng):
+    x = rng.uniform(-1, 1, (500, 2))
+    model = ObliqueBARTRegressor(n_burn=10_000_000, n_draws=1, n_chains=2, n_jobs=2, progress=False)
+    timer = interrupt_after(0.5)
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x, x[:, 0])
+    timer.join()
+    assert time.monotonic() - start < 1.0
+    assert not hasattr(model, "posterior_")
+    assert not hasattr(model, "n_features_in_")
+
+
+def test_interrupt_of_many_classes_leaves_nothing(rng):
+    x, y = rng.uniform(-1, 1, (300, 2)), np.arange(300) % 3
+    model = ObliqueBARTClassifier(
+        n_trees=20, n_burn=5, n_draws=1_000_000, n_chains=1, progress=False
+    )
+    timer = interrupt_after(0.5)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x, y)
+    timer.join()
+    assert not hasattr(model, "posteriors_")
+
+
+def test_an_interrupted_refit_leaves_the_old_fit(data):
+    x, y = data
+    model = ObliqueBARTRegressor(**SMALL, random_state=0).fit(x, y)
+    before = model.predict(x)
+    model.set_params(n_burn=10_000_000, n_draws=1)
+    timer = interrupt_after(0.4)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(x[:, :2], y)
+    timer.join()
+    np.testing.assert_array_equal(model.predict(x), before)
+
+
+def test_an_error_in_a_chain_is_raised(data, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("the engine is broken")
+
+    monkeypatch.setattr("obliquebart.sampling._core.Sampler", broken)
+    model = ObliqueBARTRegressor(**SMALL)
+    with pytest.raises(RuntimeError, match="the engine is broken"):
+        model.fit(*data)
+    assert not hasattr(model, "posterior_")
+
+
+def test_memory_is_asked_for_before_the_chains_start(data, monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
+    with pytest.raises(MemoryError, match=r"Keeping 3 chains of 15 draws of 100 trees needs"):
+        ObliqueBARTRegressor(**{**SMALL, "n_trees": 100}).fit(*data)
+    monkeypatch.setattr(memory, "available_memory", lambda: None)
+    ObliqueBARTRegressor(**SMALL).fit(*data)
+
+
+def test_available_memory_is_plausible():
+    available = memory.available_memory()
+    assert available is None or 10_000_000 < available < 10**15
+
+
+def shown(console):
+    return console.file.getvalue()
+
+
+def display(mode, *, terminal, monkeypatch, quiet=0.0):
+    monkeypatch.setattr("obliquebart.progress.QUIET_SECONDS", quiet)
+    console = Console(file=io.StringIO(), force_terminal=terminal, width=150)
+    progress = FitProgress(mode, n_sweeps=100, sigma_unit=2.0, title="blue ", console=console)
+    progress.open(2)
+    snapshots = [
+        {"sweep": 40, "sigma": 1.25, "acceptance": 0.31},
+        {"sweep": 0, "sigma": 1.0, "acceptance": 0.0},
+    ]
+    progress.update(snapshots)
+    progress.close()
+    return shown(console)
+
+
+@pytest.mark.parametrize("mode", [True, "auto"])
+def test_progress_shows_chain_sweep_sigma_acceptance(mode, monkeypatch):
+    text = display(mode, terminal=True, monkeypatch=monkeypatch)
+    for piece in ("blue chain 1", "blue chain 2", "40/100", "σ 2.5", "accepted 31%", "waiting"):
+        assert piece in text
+
+
+def test_progress_is_silent_when_nobody_watches(monkeypatch):
+    assert display(False, terminal=True, monkeypatch=monkeypatch) == ""
+    assert display("auto", terminal=False, monkeypatch=monkeypatch) == ""
+    assert display(True, terminal=True, monkeypatch=monkeypatch, quiet=60.0) == ""
+
+
+def test_a_fit_shows_progress(data, monkeypatch, capfd):
+    monkeypatch.setattr("obliquebart.progress.QUIET_SECONDS", 0.0)
+    ObliqueBARTRegressor(**{**SMALL, "progress": True}).fit(*data)
+    assert "chain 3" in capfd.readouterr().err
+
+
+def test_a_fit_is_silent_off_a_terminal(data, capfd):
+    ObliqueBARTRegressor(**{**SMALL, "progress": "auto"}).fit(*data)
+    assert capfd.readouterr() == ("", "")
