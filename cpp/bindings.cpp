@@ -204,6 +204,64 @@ nb::ndarray<nb::numpy, double> fill(std::int64_t n, const Draw& draw) {
   return to_numpy(std::move(out));
 }
 
+using Counts = std::array<std::int64_t, kNumMoves>;
+
+nb::dict state_to_dict(const SamplerState& state) {
+  nb::dict out = draws_to_arrays(state.ensemble);
+  out["leaf_code"] = to_numpy(std::vector<std::uint8_t>(state.leaf_code));
+  out["residual"] = to_numpy(std::vector<float>(state.residual));
+  out["target"] = to_numpy(std::vector<double>(state.target));
+  out["changed"] = to_numpy(std::vector<std::uint8_t>(state.changed));
+  out["rng"] = to_numpy(std::vector<std::uint64_t>(state.rng.begin(), state.rng.end()));
+  out["n_sweeps"] = state.n_sweeps;
+  out["sigma"] = state.sigma;
+  out["theta"] = state.theta;
+  out["leaf_sd"] = state.leaf_sd;
+  const auto counts = [](const Counts& c) {
+    return to_numpy(std::vector<std::int64_t>(c.begin(), c.end()));
+  };
+  out["proposed"] = counts(state.proposed);
+  out["accepted"] = counts(state.accepted);
+  out["invalid"] = counts(state.invalid);
+  return out;
+}
+
+template <class T>
+T number_from(const nb::dict& dict, const char* name) {
+  T value{};
+  if (!dict.contains(name) || !nb::try_cast(dict[name], value))
+    throw nb::value_error((std::string("sampler state: no number ") + name).c_str());
+  return value;
+}
+
+template <class T, std::size_t N>
+std::array<T, N> fixed_from(const nb::dict& dict, const char* name) {
+  const std::vector<T> values = from_numpy<T>(dict, name);
+  if (values.size() != N)
+    throw nb::value_error((std::string("sampler state: wrong length of ") + name).c_str());
+  std::array<T, N> out;
+  std::copy(values.begin(), values.end(), out.begin());
+  return out;
+}
+
+SamplerState state_from_dict(const nb::dict& dict, const Data& data) {
+  SamplerState state;
+  state.ensemble = draws_from_arrays(dict, data.p_cont(), data.n_levels());
+  state.leaf_code = from_numpy<std::uint8_t>(dict, "leaf_code");
+  state.residual = from_numpy<float>(dict, "residual");
+  state.target = from_numpy<double>(dict, "target");
+  state.changed = from_numpy<std::uint8_t>(dict, "changed");
+  state.rng = fixed_from<std::uint64_t, 4>(dict, "rng");
+  state.n_sweeps = number_from<std::int64_t>(dict, "n_sweeps");
+  state.sigma = number_from<double>(dict, "sigma");
+  state.theta = number_from<double>(dict, "theta");
+  state.leaf_sd = number_from<double>(dict, "leaf_sd");
+  state.proposed = fixed_from<std::int64_t, kNumMoves>(dict, "proposed");
+  state.accepted = fixed_from<std::int64_t, kNumMoves>(dict, "accepted");
+  state.invalid = fixed_from<std::int64_t, kNumMoves>(dict, "invalid");
+  return state;
+}
+
 void bind_settings(nb::module_& m) {
   nb::class_<Settings>(m, "Settings", "Hyperparameters, in units of the standardised outcome.")
       .def(nb::init<>())
@@ -278,6 +336,12 @@ void bind_sampler(nb::module_& m) {
       .def_prop_rw("theta", &Sampler::theta, &Sampler::set_theta)
       .def_prop_rw("leaf_sd", &Sampler::leaf_sd, &Sampler::set_leaf_sd)
       .def("ensemble", &Sampler::ensemble)
+      .def("state", [](const Sampler& s) { return state_to_dict(s.state()); })
+      .def(
+          "set_state",
+          [](Sampler& s, const nb::dict& state) { s.restore(state_from_dict(state, s.data())); },
+          "state"_a)
+      .def("set_draws", &Sampler::set_draws, "draws"_a)
       .def("set_ensemble", &Sampler::set_ensemble, "draws"_a, "index"_a = 0)
       .def(
           "set_y",

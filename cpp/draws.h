@@ -44,7 +44,7 @@ class Draws {
   void keep(const Data& data, const RulePools& pools, const std::vector<Tree>& trees,
             const std::vector<std::uint8_t>& changed);
   void append(const Draws& other);
-  // Rebuilds tree m of a draw in the sampler's form (codes in preorder, row counts 0).
+  // Rebuilds tree m of a draw in the sampler's form, row counts 0.
   Tree tree(std::int64_t draw, std::int64_t m, RulePools& pools) const;
 
   std::int64_t n_draws() const { return n_draws_; }

@@ -72,6 +72,10 @@ void Likelihood::draw_sigma(const float* residual, double& sigma, Rng& rng) cons
 
 // Albert and Chib: z_i ~ N(offset + f_i, 1) on the label's side of 0. The residual z - offset - f
 // is the truncated noise itself.
+void Likelihood::set_target(const double* target) {
+  for (std::int64_t i = 0; i < n_rows_; ++i) target_[static_cast<std::size_t>(i)] = target[i];
+}
+
 void Likelihood::draw_latents(float* residual, Rng& rng) {
   if (settings_.likelihood != LikelihoodKind::probit) return;
   for (std::int64_t i = 0; i < n_rows_; ++i) {

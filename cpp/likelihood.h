@@ -17,6 +17,7 @@ class Likelihood {
   Likelihood(const Data& data, const Settings& settings, const double* y, const double* weights);
 
   void set_y(const double* y);
+  void set_target(const double* target);
   bool is_off() const { return settings_.likelihood == LikelihoodKind::none; }
   const float* weight() const { return weight_.size() > 0 ? weight_.data() : nullptr; }
   const double* target() const { return target_.data(); }  // residual = target - sum of trees

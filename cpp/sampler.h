@@ -45,6 +45,19 @@ class Control {
   std::atomic<double> sigma_{0.0}, acceptance_{0.0};
 };
 
+// All that is needed to go on, bit for bit, in another process.
+struct SamplerState {
+  Draws ensemble;                       // one draw
+  std::vector<std::uint8_t> leaf_code;  // by tree, leaves in preorder
+  std::vector<float> residual;
+  std::vector<double> target;
+  std::vector<std::uint8_t> changed;  // trees that differ from the last kept draw
+  std::array<std::uint64_t, 4> rng{};
+  std::int64_t n_sweeps = 0;
+  double sigma = 1.0, theta = 1.0, leaf_sd = 1.0;
+  std::array<std::int64_t, kNumMoves> proposed{}, accepted{}, invalid{};
+};
+
 class Sampler {
  public:
   Sampler(std::shared_ptr<const Data> data, const double* y, const double* weights,
@@ -70,6 +83,9 @@ class Sampler {
   void set_y(const double* y);
   void set_ensemble(const Draws& draws, std::int64_t index);
   Draws ensemble() const;
+  SamplerState state() const;
+  void restore(const SamplerState& state);
+  void set_draws(Draws draws);  // what run() appends to
 
   std::vector<double> fit() const;  // by plain traversal
   const float* residual() const { return residual_.data(); }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "rule.h"
@@ -64,6 +65,21 @@ class Tree {
     int deepest = 0;
     for (const int leaf : leaf_of_code_) deepest = std::max(deepest, node(leaf).depth);
     return deepest;
+  }
+
+  template <class Visit>
+  void for_each_leaf(const Visit& visit, int i = 0) const {  // in preorder
+    if (node(i).is_leaf()) return visit(i);
+    for_each_leaf(visit, node(i).left);
+    for_each_leaf(visit, node(i).right);
+  }
+  // Gives the leaves, in preorder, these codes: a permutation of 0..n_leaves-1.
+  void set_codes(std::span<const std::uint8_t> codes) {
+    std::size_t k = 0;
+    for_each_leaf([&](int leaf) {
+      node(leaf).code = codes[k];
+      leaf_of_code_[codes[k++]] = leaf;
+    });
   }
 
   // Splits leaf i: the left child keeps its code, the right child gets the next one.

@@ -1,0 +1,207 @@
+// The chain's state taken out, put back, and checked. Nothing here runs in a sweep.
+#include <array>
+#include <cmath>
+#include <stdexcept>
+
+#include "sampler.h"
+#include "traverse.h"
+
+namespace obart {
+
+// ---- ensembles and whole states ----------------------------------------------------------------
+
+void Sampler::set_ensemble(const Draws& draws, std::int64_t index) {
+  if (draws.n_trees() != settings_.n_trees || draws.p_cont() != data_->p_cont() ||
+      draws.n_levels() != data_->n_levels() || index < 0 || index >= draws.n_draws())
+    throw std::invalid_argument("set_ensemble: the draw does not belong to this model");
+  pools_ = RulePools{};
+  n_nonzero_ = n_continuous_ = n_axis_ = 0;
+  std::uint32_t n_words = 0;
+  for (const std::uint32_t n : data_->n_levels()) n_words = std::max(n_words, level_words(n));
+  std::vector<std::uint32_t> words(n_words);
+  for (std::size_t m = 0; m < trees_.size(); ++m) {
+    trees_[m] = draws.tree(index, static_cast<std::int64_t>(m), pools_);
+    Tree& tree = trees_[m];
+    const auto visit = [&](const auto& self, int i) -> void {
+      Node& x = tree.node(i);
+      if (x.is_leaf()) return;
+      count_rule(x.rule, 1);
+      if (x.rule.kind == RuleKind::categorical)
+        x.rule.log_subset_mass = log_proper_mass(
+            moves_.geometry().available_levels(pools_, tree, i, x.rule.column, words.data()));
+      self(self, x.left);
+      self(self, x.right);
+    };
+    visit(visit, 0);
+  }
+  changed_.assign(trees_.size(), 1);
+  rebuild_codes();
+  refresh_residual();
+}
+
+Draws Sampler::ensemble() const {
+  Draws out(settings_.n_trees, data_->p_cont(), data_->n_levels());
+  out.keep(*data_, pools_, trees_, std::vector<std::uint8_t>(trees_.size(), 1));
+  return out;
+}
+
+SamplerState Sampler::state() const {
+  SamplerState state;
+  state.ensemble = ensemble();
+  for (const Tree& tree : trees_)
+    tree.for_each_leaf([&](int leaf) { state.leaf_code.push_back(tree.node(leaf).code); });
+  state.residual.assign(residual_.data(), residual_.data() + data_->n_rows());
+  state.target.assign(likelihood_.target(), likelihood_.target() + data_->n_rows());
+  state.changed = changed_;
+  state.rng = rng_.state();
+  state.n_sweeps = n_sweeps_;
+  state.sigma = sigma_;
+  state.theta = theta_;
+  state.leaf_sd = leaf_sd_;
+  state.proposed = total_proposed_;
+  state.accepted = total_accepted_;
+  state.invalid = total_invalid_;
+  return state;
+}
+
+void Sampler::restore(const SamplerState& state) {
+  const auto n = static_cast<std::size_t>(data_->n_rows());
+  const auto require = [](bool ok, const char* what) {
+    if (!ok) throw std::invalid_argument(std::string("sampler state: ") + what);
+  };
+  require(state.residual.size() == n && state.target.size() == n, "has another number of rows");
+  require(state.changed.size() == trees_.size(), "has another number of trees");
+  require(state.ensemble.n_draws() == 1, "must hold one ensemble");
+  require(state.ensemble.n_trees() == settings_.n_trees, "has another number of trees");
+  require(state.leaf_code.size() == state.ensemble.arrays().outputs.size(),
+          "has another number of leaf codes than of leaves");
+  require(state.n_sweeps >= 0, "n_sweeps must not be negative");
+  require(state.sigma > 0.0 && std::isfinite(state.sigma), "sigma must be positive");
+  require(state.leaf_sd > 0.0 && std::isfinite(state.leaf_sd), "leaf_sd must be positive");
+  require(state.theta >= 0.0 && state.theta <= 1.0, "theta must be in [0, 1]");
+  for (std::size_t i = 0; i < n; ++i)
+    require(std::isfinite(state.residual[i]) && std::isfinite(state.target[i]),
+            "residual and target must be finite");
+  std::size_t first = 0;
+  for (std::int64_t m = 0; m < settings_.n_trees; ++m) {
+    const std::size_t n_leaves = state.ensemble.begin(state.ensemble.structure(0, m)).n_leaves;
+    std::array<bool, kTableSize> seen{};
+    for (std::size_t k = first; k < first + n_leaves; ++k) {
+      require(state.leaf_code[k] < n_leaves && !seen[state.leaf_code[k]],
+              "leaf codes must be a permutation");
+      seen[state.leaf_code[k]] = true;
+    }
+    first += n_leaves;
+  }
+
+  set_ensemble(state.ensemble, 0);
+  first = 0;
+  for (Tree& tree : trees_) {
+    tree.set_codes({state.leaf_code.data() + first, static_cast<std::size_t>(tree.n_leaves())});
+    first += static_cast<std::size_t>(tree.n_leaves());
+  }
+  rebuild_codes();
+  for (std::size_t i = 0; i < n; ++i) residual_[i] = state.residual[i];
+  likelihood_.set_target(state.target.data());
+  changed_ = state.changed;
+  rng_.set_state(state.rng);
+  n_sweeps_ = state.n_sweeps;
+  sigma_ = state.sigma;
+  theta_ = state.theta;
+  leaf_sd_ = state.leaf_sd;
+  total_proposed_ = state.proposed;
+  total_accepted_ = state.accepted;
+  total_invalid_ = state.invalid;
+}
+
+void Sampler::set_draws(Draws draws) {
+  if (draws.n_trees() != settings_.n_trees || draws.p_cont() != data_->p_cont() ||
+      draws.n_levels() != data_->n_levels())
+    throw std::invalid_argument("set_draws: the draws do not belong to this model");
+  draws_ = std::move(draws);
+}
+
+// ---- looking at the state ----------------------------------------------------------------------
+
+std::vector<double> Sampler::fit() const {
+  std::vector<double> f(static_cast<std::size_t>(data_->n_rows()), 0.0);
+  for (const Tree& tree : trees_)
+    for (std::int64_t i = 0; i < data_->n_rows(); ++i)
+      f[static_cast<std::size_t>(i)] +=
+          static_cast<double>(tree.node(leaf_of_row(*data_, pools_, tree, i)).output);
+  return f;
+}
+
+std::uint64_t Sampler::partition_key() const {
+  std::uint64_t key = 0;
+  std::array<int, kTableSize> label;
+  label.fill(-1);
+  int n_labels = 0;
+  for (std::int64_t i = 0; i < data_->n_rows(); ++i) {
+    const std::uint8_t code = codes(0)[i];
+    if (label[code] < 0) label[code] = n_labels++;
+    key |= static_cast<std::uint64_t>(label[code]) << (4 * i);
+  }
+  return key;
+}
+
+std::vector<std::string> Sampler::check() const {
+  std::vector<std::string> problems;
+  const auto add = [&](std::size_t m, const char* what) {
+    problems.push_back("tree " + std::to_string(m) + ": " + what);
+  };
+  std::int64_t n_nonzero = 0;
+  std::int64_t n_continuous = 0;
+  CellGeometry geometry(data_->p_cont(), data_->n_levels());
+  for (std::size_t m = 0; m < trees_.size(); ++m) {
+    const Tree& tree = trees_[m];
+    std::vector<std::int64_t> count(static_cast<std::size_t>(tree.n_leaves()), 0);
+    for (std::int64_t i = 0; i < data_->n_rows(); ++i) {
+      const Node& leaf = tree.node(leaf_of_row(*data_, pools_, tree, i));
+      if (leaf.code != codes(m)[i]) {
+        add(m, "a row's code differs from a plain traversal");
+        break;
+      }
+      ++count[leaf.code];
+    }
+    for (std::size_t i = static_cast<std::size_t>(data_->n_rows()); i < n_padded_; ++i)
+      if (codes(m)[i] != kPaddingCode) add(m, "a padding row has a code");
+    for (int c = 0; c < tree.n_leaves(); ++c) {
+      const Node& leaf = tree.leaf_node(c);
+      if (!leaf.is_leaf() || leaf.code != c) add(m, "leaf codes are not compact");
+      if (leaf.n_rows != count[static_cast<std::size_t>(c)]) add(m, "a leaf's row count is stale");
+      if (!tree.is_root_only() && leaf.n_rows < settings_.min_samples_leaf)
+        add(m, "a leaf has too few rows");
+    }
+    const auto visit = [&](const auto& self, int i) -> void {
+      const Node& x = tree.node(i);
+      if (x.is_leaf()) return;
+      if (x.rule.kind == RuleKind::continuous) {
+        n_nonzero += x.rule.n_items;
+        ++n_continuous;
+        if (x.rule.n_items > 0) {
+          const Range range =
+              geometry.range(pools_, tree, i, {pools_.phi.at(x.rule.offset), x.rule.n_items});
+          const auto cut = static_cast<double>(x.rule.cut);
+          if (!range.valid || !(range.lo < cut && cut < range.hi)) add(m, "a cut is out of range");
+        }
+      }
+      self(self, x.left);
+      self(self, x.right);
+    };
+    visit(visit, 0);
+  }
+  if (n_nonzero != n_nonzero_ || n_continuous != n_continuous_)
+    problems.emplace_back("the counts of phi's entries are stale");
+  const std::vector<double> f = fit();
+  double worst = 0.0;
+  for (std::int64_t i = 0; i < data_->n_rows(); ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    worst = std::max(
+        worst, std::abs(likelihood_.target()[row] - f[row] - static_cast<double>(residual_[row])));
+  }
+  if (!(worst < 1e-4)) problems.push_back("residual off by " + std::to_string(worst));
+  return problems;
+}
+
+}  // namespace obart
