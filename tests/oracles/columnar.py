@@ -258,9 +258,15 @@ def statistics(nodes: NodeTable, table: Table) -> Statistics:
             "zero rules": (nodes.per_draw((continuous & (nonzeros == 0)) * one), True),
             "axis rules": (nodes.per_draw((continuous & (nonzeros == 1)) * one), True),
             "nonzeros": (nodes.per_draw(nonzeros * one), True),
-            "missing right": (nodes.per_draw(nodes.missing_right * one), True),
+            "missing right": (nodes.per_draw(_missing_right(nodes, table) * one), True),
         }
     return out | _first_tree(nodes, table) | _outputs(nodes)
+
+
+def _missing_right(nodes: NodeTable, table: Table) -> np.ndarray:
+    """Only of rules that meet a missing value; elsewhere the side is not part of the model."""
+    has_missing = np.isnan(table.x_cont).any(axis=1)
+    return nodes.missing_right & ((nodes.phi != 0) & has_missing).any(axis=1)
 
 
 def _max_per_draw(nodes: NodeTable, values: np.ndarray) -> np.ndarray:

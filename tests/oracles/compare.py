@@ -25,19 +25,20 @@ def total_variation(a: dict[Partition, float], b: dict[Partition, float]) -> flo
     return 0.5 * sum(abs(a.get(k, 0.0) - b.get(k, 0.0)) for k in set(a) | set(b))
 
 
-def distance(keys: list[np.ndarray], exact: dict[Partition, float], n_rows: int) -> Distance:
-    """Batches of the keys of one chain against exact probabilities."""
-    targets = {key(blocks, n_rows): mass for blocks, mass in exact.items()}
-    tables = []
-    for batch in keys:
-        values, counts = np.unique(batch, return_counts=True)
-        tables.append(dict(zip(values.tolist(), (counts / len(batch)).tolist(), strict=True)))
-    names = sorted(set(targets).union(*tables))
-    freq = np.array([[table.get(k, 0.0) for k in names] for table in tables])
+def frequencies(keys: np.ndarray) -> dict[int, float]:
+    values, counts = np.unique(keys, return_counts=True)
+    return dict(zip(values.tolist(), (counts / len(keys)).tolist(), strict=True))
+
+
+def distance(batches: list[dict[int, float]], exact: dict[Partition, float], n: int) -> Distance:
+    """Frequencies of keys in equal batches of one chain against exact probabilities; n rows."""
+    targets = {key(blocks, n): mass for blocks, mass in exact.items()}
+    names = sorted(set(targets).union(*batches))
+    found = np.array([[batch.get(k, 0.0) for k in names] for batch in batches])
     truth = np.array([targets.get(k, 0.0) for k in names])
-    sd = freq.std(axis=0, ddof=1) / np.sqrt(len(freq))
+    sd = found.std(axis=0, ddof=1) / np.sqrt(len(found))
     return Distance(
-        float(0.5 * np.abs(freq.mean(axis=0) - truth).sum()),
+        float(0.5 * np.abs(found.mean(axis=0) - truth).sum()),
         float(0.5 * np.sqrt(2 / np.pi) * sd.sum()),
     )
 
