@@ -85,7 +85,8 @@ class Column(ABC):
     def _text_for_numbers(self, value: str, i: int | np.integer[Any]) -> TypeError:
         return TypeError(
             f"Column {self.name!r} holds text ({value[:40]!r} in row {self.row(i)}) where numbers "
-            "are expected. Name the column in categorical_features, or convert it to numbers."
+            "are expected. Convert it to numbers or, if it is a category, list it in "
+            "categorical_features."
         )
 
     def _factor_of_numbers(
@@ -119,7 +120,9 @@ class NumberColumn(Column):
         self._values = values
 
     def _numbers(self) -> NDArray[np.float64]:
-        return np.ascontiguousarray(self._values, dtype=np.float64)
+        # a long double may overflow; the caller finds the infinite value
+        with np.errstate(over="ignore"):
+            return np.ascontiguousarray(self._values, dtype=np.float64)
 
     def factor(self) -> Factor:  # noqa: D102
         return self._factor_of_numbers(np.ascontiguousarray(self._values))
@@ -159,7 +162,7 @@ class SeriesColumn(Column):
                 series = series.cast(nw.Float64)
             return self._factor_of_numbers(series.to_numpy(), present)
         if series.dtype == nw.String and series.implementation.is_pandas_like():
-            # three times as fast there, and no slower elsewhere to leave out
+            # three times as fast, there only
             series = series.cast(nw.Categorical)
         distinct = series.unique().to_list()
         codes = np.full(len(present), -1, dtype=np.int64)
@@ -170,10 +173,7 @@ class SeriesColumn(Column):
 
 
 class ObjectColumn(Column):
-    """A column of Python objects: what it is depends on what it holds.
-
-    Nothing loops over rows in Python but one pass where the column is in error.
-    """
+    """A column of Python objects: what it is depends on what it holds."""
 
     def __init__(self, name: str, rows: NDArray[np.int64] | None, values: list[Any]) -> None:
         super().__init__(name, rows)
@@ -189,9 +189,9 @@ class ObjectColumn(Column):
             raise self._unsupported_value()
         if "text" in contents:
             return "text"
-        if "number" in contents and not all(map(_is_missing, self._values)):
-            return "number"
-        return "empty"
+        if all(map(self._is_missing, self._values)):
+            return "empty"
+        return "number"
 
     def _numbers(self) -> NDArray[np.float64]:
         if self.kind == "text":
@@ -199,7 +199,8 @@ class ObjectColumn(Column):
             raise self._text_for_numbers(self._values[row], row)
         values: list[Any] = self._values
         if "missing" in self._types.values():
-            values = [None if _content(type(v)) == "missing" else v for v in values]
+            types = self._types
+            values = [None if types[type(v)] == "missing" else v for v in values]
         try:
             return np.array(values, dtype=object).astype(np.float64)
         except OverflowError:
@@ -212,7 +213,7 @@ class ObjectColumn(Column):
         if self.kind == "empty":
             return Factor(np.full(len(self._values), -1, dtype=np.int64), [])
         distinct = list(dict.fromkeys(self._values))
-        present = [value for value in distinct if not _is_missing(value)]
+        present = [value for value in distinct if not self._is_missing(value)]
         numbers = [value for value in present if not isinstance(value, str)]
         if self.kind == "text" and numbers:
             raise self._mixed(numbers[0])
@@ -226,6 +227,9 @@ class ObjectColumn(Column):
             infinite = np.array([value in (np.inf, -np.inf) for value in self._values])
             raise self._infinite(infinite)
         return Factor(codes, levels)
+
+    def _is_missing(self, value: Any) -> bool:
+        return self._types[type(value)] == "missing" or bool(value != value)
 
     def _first(self, content: str) -> int:
         return next(i for i, v in enumerate(self._values) if self._types[type(v)] == content)
@@ -285,10 +289,6 @@ def _content(kind: type) -> str:
     return kind.__name__
 
 
-def _is_missing(value: Any) -> bool:
-    return _content(type(value)) == "missing" or (not isinstance(value, str) and value != value)
-
-
 def _as_number(value: Any) -> int | float:
     """Make an int where that is exact: 1 and 1.0 are one level, large identifiers stay apart."""
     if isinstance(value, (int, np.integer, np.bool_)):
@@ -299,16 +299,17 @@ def _as_number(value: Any) -> int | float:
 
 def _as_levels(name: str, values: list[Any]) -> list[Level]:
     """Distinct values as text or numbers, one of the two; other categories by their text."""
-    contents = {_content(type(value)) for value in values}
-    if contents <= {"text"}:
-        return [str(value) for value in values]
-    if contents <= {"number"}:
+    types = set(map(type, values))
+    if len(types) <= 1 and types <= {str, int}:
+        return values
+    contents = {_content(kind) for kind in types}
+    if contents == {"number"}:
         return [_as_number(value) for value in values]
-    if "text" in contents or "number" in contents:
+    if len(contents) > 1 and contents & {"number", "text"}:
         raise TypeError(
             f"Column {name!r} mixes categories of different types "
-            f"({', '.join(sorted({type(value).__name__ for value in values}))}). "
+            f"({', '.join(sorted(kind.__name__ for kind in types))}). "
             "Convert them to one type, for example all to text."
         )
-    # intervals, dates and the like that the user declared as categories
+    # strings, but also intervals, dates and the like that the user declared as categories
     return [str(value) for value in values]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -123,7 +124,7 @@ class LevelTable:
             raise ValueError("a level table needs a list of values and a flag has_missing")
         if not (
             all(type(value) is str for value in values)
-            or all(type(value) in (int, float) and np.isfinite(value) for value in values)
+            or all(type(v) is int or (type(v) is float and math.isfinite(v)) for v in values)
         ):
             raise ValueError("levels must be all text or all finite numbers")
         if any(not a < b for a, b in pairwise(values)):

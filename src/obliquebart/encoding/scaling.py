@@ -156,9 +156,9 @@ def limits_of(values: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _shift(low: float, high: float) -> int:
-    """Power of two that an extreme column is divided by, else 0."""
+    """Power of two that brings an extreme column back to the extreme, else 0."""
     exponent = math.frexp(max(abs(low), abs(high)))[1]
-    return exponent if abs(exponent) > EXTREME_EXPONENT else 0
+    return exponent - max(-EXTREME_EXPONENT, min(exponent, EXTREME_EXPONENT))
 
 
 def _flush(values: NDArray[np.float64]) -> NDArray[np.float64]:

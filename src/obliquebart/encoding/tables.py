@@ -11,7 +11,6 @@ from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
-from narwhals.exceptions import DuplicateError
 from numpy.typing import NDArray
 from sklearn.utils import check_array
 
@@ -158,12 +157,10 @@ def _plain_array(X: Any) -> Any:
 
 
 def _read_frame(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
-    try:
-        frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
-        columns: list[Any] = list(frame.columns)
-    except DuplicateError:
-        columns = list(getattr(X, "column_names", getattr(X, "columns", [])))
-    _check_unique(columns)
+    # narwhals looks for duplicates too, but not in every library and not at once
+    _check_unique(list(getattr(X, "column_names", getattr(X, "columns", []))))
+    frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+    columns: list[Any] = list(frame.columns)
     is_named = _are_strings(columns)
     if 0 in frame.shape:
         # for scikit-learn's own message
