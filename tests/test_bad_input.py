@@ -93,7 +93,9 @@ PARAMETERS = [
     ("p_change", -0.1, ValueError, "p_change=-0.1", "[0, 1)"),
     ("n_jobs", 0, ValueError, "n_jobs=0", "-1 for all cores"),
     ("n_jobs", 1.5, TypeError, "n_jobs=1.5", "None or an integer"),
-    ("random_state", "seed", ValueError, "'seed'"),
+    ("random_state", "seed", ValueError, "random_state='seed'", "RandomState"),
+    ("random_state", -1, ValueError, "random_state=-1", "[0, 2^32)"),
+    ("random_state", 2**32, ValueError, "random_state=4294967296", "[0, 2^32)"),
     ("progress", "yes", ValueError, "progress='yes'", "True, False, 'auto'"),
     ("progress", 1, ValueError, "progress=1", "True, False, 'auto'"),
     ("categorical_features", "b", ValueError, "categorical_features"),
@@ -359,7 +361,7 @@ def test_frames_at_predict(named, table, error, pieces):
         (lambda m: m.sample_y(X, 0), ValueError, ["n_samples=0", "integer >= 1"]),
         (lambda m: m.sample_y(X, 1.5), TypeError, ["n_samples=1.5"]),
         (lambda m: m.sample_y(X, 2**31 - 1), MemoryError, ["2147483647 draws at 20 rows"]),
-        (lambda m: m.sample_y(X, random_state="x"), ValueError, ["'x'"]),
+        (lambda m: m.sample_y(X, random_state="x"), ValueError, ["random_state='x'"]),
     ],
 )
 def test_arguments_at_predict(plain, call, error, pieces):

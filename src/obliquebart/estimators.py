@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.encoding import Encoding
 from obliquebart.exceptions import ConstantOutcomeWarning, InterruptedFitWarning
 from obliquebart.lazy import map_rows
-from obliquebart.posterior import (
-    FloatArray,
-    Posterior,
-    check_quantiles,
-    require_draws_memory,
-)
+from obliquebart.posterior import FloatArray, Posterior, check_quantiles
 from obliquebart.prior import (
     Hyperparameters,
     Outcome,
@@ -28,8 +23,17 @@ from obliquebart.prior import (
     calibrate,
     continuous_outcome,
 )
+from obliquebart.probabilities import ClassProbabilities
 from obliquebart.progress import FitProgress
-from obliquebart.sampling import Columns, Problem, Schedule, effective_jobs, new_seed, run
+from obliquebart.sampling import (
+    Columns,
+    Problem,
+    Schedule,
+    check_seed,
+    effective_jobs,
+    new_seed,
+    run,
+)
 from obliquebart.validation import (
     check_count,
     check_labels,
@@ -70,6 +74,7 @@ class _ObliqueBART(BaseEstimator):
         given = {name: parameters[name] for name in _HYPERPARAMETERS if name in parameters}
         FitProgress(self.progress)
         effective_jobs(self.n_jobs)
+        check_seed(self.random_state)
         schedule = Schedule(self.n_chains, self.n_burn, self.n_draws, self.n_thin)
         return _Plan(Hyperparameters(**given).validated(), schedule.validated())
 
@@ -398,7 +403,7 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         """
         check_is_fitted(self)
         n_samples = check_count("n_samples", n_samples, 1)
-        rng = check_random_state(random_state)
+        rng = check_seed(random_state)
         return self.posterior_.sample_y(X, n_samples, rng, n_jobs=self.n_jobs)
 
 
@@ -563,7 +568,10 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         self.classes_ = classes
         self.posteriors_ = posteriors
         self._encoding = training.encoding
-        self._n_kept = plan.schedule.n_chains * plan.schedule.n_draws
+        n_kept = plan.schedule.n_chains * plan.schedule.n_draws
+        if posteriors:
+            n_kept = posteriors[0].n_chains * posteriors[0].n_draws
+        self._probabilities = ClassProbabilities(posteriors, len(classes), n_kept)
         return self
 
     def _fit_classes(
@@ -578,7 +586,7 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
                 depth=4,
             )
             return []
-        rng = check_random_state(self.random_state)
+        rng = check_seed(self.random_state)
         if n_classes == 2:
             posterior, interrupted = self._sample(
                 plan, training, binary_outcome(codes == 1), new_seed(rng)
@@ -644,19 +652,11 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         check_is_fitted(self)
         n_classes = len(self.classes_)
         if return_draws:
-            return self._probability_draws(X)
+            return self._probabilities.draws(self._encode(X), self.n_jobs)
         lazy: FloatArray | None = map_rows(self.predict_proba, X, (n_classes,))
         if lazy is not None:
             return lazy
-        columns = self._encode(X)
-        out = np.ones((columns.n_rows, n_classes))
-        if n_classes == 2:
-            out[:, 1] = self.posterior_.summarise(columns, n_jobs=self.n_jobs).mean
-            out[:, 0] = 1.0 - out[:, 1]
-            return out
-        for rows, draws in self._probability_blocks(columns):
-            out[rows] = draws.mean(axis=0)
-        return out
+        return self._probabilities.mean(self._encode(X), self.n_jobs)
 
     def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
         """Return central posterior intervals of the class probabilities.
@@ -681,46 +681,11 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         )
         if lazy is not None:
             return lazy
-        columns = self._encode(X)
-        out = np.ones((columns.n_rows, n_classes, 2))
-        if n_classes == 2:
-            summary = self.posterior_.summarise(columns, (tail, 1.0 - tail), n_jobs=self.n_jobs)
-            out[:, 1] = summary.quantiles
-            out[:, 0] = 1.0 - summary.quantiles[:, ::-1]
-            return out
-        for rows, draws in self._probability_blocks(columns):
-            out[rows] = np.moveaxis(np.quantile(draws, (tail, 1.0 - tail), axis=0), 0, -1)
-        return out
+        return self._probabilities.interval(self._encode(X), tail, self.n_jobs)
 
     def _encode(self, X: Any) -> Columns:
         encoded = self._encoding.transform(X)
         return Columns(*encoded, list(self._encoding.n_levels))
-
-    def _probability_draws(self, X: Any) -> FloatArray:
-        columns = self._encode(X)
-        n_classes = len(self.classes_)
-        if n_classes == 1:
-            require_draws_memory(self._n_kept, columns.n_rows, 1)
-            return np.ones((self._n_kept, columns.n_rows, 1))
-        n_draws = int(self.posteriors_[0].draws.n_draws)
-        require_draws_memory(n_draws, columns.n_rows, n_classes)
-        out = np.empty((n_draws, columns.n_rows, n_classes))
-        for rows, draws in self._probability_blocks(columns):
-            out[:, rows] = draws
-        return out
-
-    def _probability_blocks(self, columns: Columns) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield rows and the draws of all class probabilities at them (draws, rows, classes)."""
-        parts = [p.probability_blocks(columns, self.n_jobs) for p in self.posteriors_]
-        for blocks in zip(*parts, strict=True):
-            draws = np.stack([probabilities for _, probabilities in blocks], axis=-1)
-            if len(parts) == 1:
-                draws = np.concatenate([1.0 - draws, draws], axis=-1)
-            else:
-                # All classes at probability 0 in float64 would leave 0 / 0.
-                draws = np.maximum(draws, np.finfo(np.float64).tiny)
-                draws /= draws.sum(axis=-1, keepdims=True)
-            yield blocks[0][0], draws
 
 
 def _check_leaf_size(min_samples_leaf: int, n_rows: int) -> None:

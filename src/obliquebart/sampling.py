@@ -19,7 +19,18 @@ from obliquebart.prior import settings_from_dict, settings_to_dict
 from obliquebart.progress import FitProgress
 from obliquebart.validation import check_count
 
-__all__ = ["Chain", "Columns", "Problem", "Run", "Schedule", "effective_jobs", "new_seed", "run"]
+__all__ = [
+    "Chain",
+    "Columns",
+    "Problem",
+    "Run",
+    "Schedule",
+    "Trace",
+    "check_seed",
+    "effective_jobs",
+    "new_seed",
+    "run",
+]
 
 POLL_SECONDS = 0.1
 # What a kept tree costs at least: its structure's number and one leaf output.
@@ -92,9 +103,21 @@ class Run(NamedTuple):
     interrupted: bool
 
 
+def check_seed(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    """Return scikit-learn's random state, with the parameter's name in the error."""
+    try:
+        state: np.random.RandomState = check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state={random_state!r} must be None, an integer in [0, 2^32) or a "
+            "numpy.random.RandomState."
+        ) from error
+    return state
+
+
 def new_seed(random_state: int | np.random.RandomState | None) -> int:
     """Return a 64-bit seed from scikit-learn's idea of a random state."""
-    halves = check_random_state(random_state).randint(0, 2**32, size=2, dtype=np.uint64)
+    halves = check_seed(random_state).randint(0, 2**32, size=2, dtype=np.uint64)
     return int(halves[0]) << 32 | int(halves[1])
 
 
@@ -122,7 +145,7 @@ def run(
 ) -> Run:
     """Run the chains of one fit.
 
-    The draws depend on the seed and the number of chains' index only, never on `n_jobs` or on the
+    A chain's draws depend on the seed and its number only, never on `n_jobs` or on the
     backend. A KeyboardInterrupt stops all chains and returns what they have kept; it is raised
     again where no chain has kept a draw.
 

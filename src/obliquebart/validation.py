@@ -210,8 +210,9 @@ def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64]:
 def count_rows(X: Any, owner: str) -> int:
     """Return the number of rows of a table before its values are read."""
     shape = getattr(X, "shape", None)
-    if isinstance(shape, tuple) and len(shape) > 0:
-        return int(shape[0])
+    # The shape of a lazy table is no number.
+    if isinstance(shape, tuple) and len(shape) > 0 and isinstance(shape[0], int):
+        return shape[0]
     return read_table(X, owner).n_rows
 
 
