@@ -1,0 +1,232 @@
+"""One file of named arrays and a JSON header: signed, read with distrust, written whole or not.
+
+The bytes are a safetensors file. Its only metadata entry is our header as JSON text, whose first
+entry is the SHA-256 of the whole file with the digest's own digits set to zero. So other tools can
+list the arrays, every damaged byte is noticed, and the same model gives the same bytes everywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+
+from obliquebart.exceptions import ModelFileError
+
+__all__ = ["Contents", "pack", "read_file", "unpack", "write_file"]
+
+METADATA_KEY = "obliquebart"
+# Parsing this much JSON still takes less than a second; it is room for a million level names.
+MAX_HEADER = 32_000_000
+
+_NO_DIGEST = b"0" * 64
+# In the file the header is JSON text inside JSON, so its quotes are escaped.
+_DIGEST = re.compile(rb'\\"checksum\\":\\"([0-9a-f]{64})\\"')
+
+
+class Contents(NamedTuple):
+    """What a file holds."""
+
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+def pack(contents: Contents) -> bytes:
+    """Return the bytes of a file; they depend on the contents only."""
+    header = {"checksum": _NO_DIGEST.decode(), **contents.header}
+    text = json.dumps(header, separators=(",", ":"), allow_nan=False)
+    if len(text) > MAX_HEADER // 2:
+        raise ValueError(
+            f"The names and levels of the columns take {len(text) / 1e6:.0f} MB, more than a file "
+            f"may have ({MAX_HEADER / 2e6:.0f} MB): give the categories shorter or fewer levels."
+        )
+    arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
+    data = bytearray(safetensors.numpy.save(arrays, {METADATA_KEY: text}))
+    begin, end = _find_digest(data)
+    data[begin:end] = _digest(data, begin, end)
+    return bytes(data)
+
+
+def unpack(data: bytes, kind: str, schemas: tuple[int, ...]) -> Contents:
+    """Return what `pack` was given; the header's values and the arrays' are still to be checked.
+
+    Parameters
+    ----------
+    data : bytes
+        From an untrusted source.
+    kind : str
+        What the header's `format` must say.
+    schemas : tuple of int
+        Schemas that the caller can read.
+
+    Raises
+    ------
+    ModelFileError
+        If the bytes are not whole, or not of this format and one of these schemas.
+    """
+    begin, end = _find_digest(data)
+    if bytes(data[begin:end]) != _digest(data, begin, end):
+        raise ModelFileError("the checksum does not match: the file is damaged")
+    length = _header_length(data[:8], len(data))
+    header = _parse_header(data[8 : 8 + length])
+    _check_format(header, kind, schemas)
+    try:
+        arrays = safetensors.numpy.load(data)
+    except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
+        raise ModelFileError(f"its arrays cannot be read: {error}") from error
+    del header["checksum"]
+    return Contents(header, arrays)
+
+
+def _check_format(header: dict[str, Any], kind: str, schemas: tuple[int, ...]) -> None:
+    if header.get("format") != kind:
+        raise ModelFileError(f"it is no {kind}, but says to be {str(header.get('format'))[:80]!r}")
+    schema = header.get("schema")
+    if type(schema) is not int or schema not in schemas:
+        raise ModelFileError(
+            f"it has schema {str(schema)[:80]} and was written by obliquebart "
+            f"{str(header.get('version'))[:80]}; this version reads schema "
+            f"{' and '.join(map(str, schemas))}. Use a newer version"
+        )
+
+
+def _header_length(first: bytes, size: int) -> int:
+    length = int.from_bytes(first, "little")
+    if len(first) < 8 or not 2 <= length <= size - 8:
+        raise ModelFileError("it is cut short, or no obliquebart file at all")
+    if length > MAX_HEADER:
+        raise ModelFileError(f"its header has {length} bytes, more than the allowed {MAX_HEADER}")
+    return length
+
+
+def _find_digest(data: bytes | bytearray) -> tuple[int, int]:
+    length = _header_length(bytes(data[:8]), len(data))
+    found = _DIGEST.search(data, 8, 8 + length)
+    if found is None:
+        raise ModelFileError("it has no checksum: it is no obliquebart file, or damaged")
+    return found.span(1)
+
+
+def _digest(data: bytes | bytearray, begin: int, end: int) -> bytes:
+    view = memoryview(data)
+    digest = hashlib.sha256(view[:begin])
+    digest.update(_NO_DIGEST)
+    digest.update(view[end:])
+    view.release()
+    return digest.hexdigest().encode()
+
+
+def _parse_header(data: bytes) -> dict[str, Any]:
+    try:
+        outer = _parse_json(data.decode())
+        header = _parse_json(outer["__metadata__"][METADATA_KEY])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ModelFileError(f"its header cannot be read: {error!r:.200}") from error
+    if not isinstance(header, dict):
+        raise ModelFileError("its header is no dictionary")
+    return header
+
+
+def _parse_json(text: str) -> Any:
+    """Read JSON more strictly than the standard library: no NaN, no repeated names."""
+    return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
+
+
+def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) < len(pairs):
+        raise ValueError("a name occurs twice")
+    return values
+
+
+# ---- files ---------------------------------------------------------------------------------------
+
+
+def read_file(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a file, having looked at its beginning before reading all of it."""
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ModelFileError("it is no regular file")
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        length = _header_length(file.read(8), size)
+        if _DIGEST.search(file.read(length)) is None:
+            raise ModelFileError("it has no checksum: it is no obliquebart file, or damaged")
+        file.seek(0)
+        return file.read(size)
+
+
+def write_file(path: str | os.PathLike[str], data: bytes) -> None:
+    """Replace a file by new bytes: after any failure the old file is still there, whole.
+
+    The bytes go to a temporary file beside it, onto the disk, and only then under the name.
+    """
+    target = Path(os.path.realpath(path))
+    if target.exists() and not target.is_file():
+        raise OSError(f"Cannot write {os.fspath(path)!r}: it exists and is no regular file.")
+    _remove_leftovers(target)
+    with _temporary_file(target) as (temporary, descriptor):
+        with open(descriptor, "wb", closefd=False) as file:
+            file.write(data)
+        os.fsync(descriptor)
+        os.replace(temporary, target)
+    _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def _temporary_file(target: Path) -> Iterator[tuple[Path, int]]:
+    """Make a locked file beside the target, removed again unless it was renamed."""
+    while True:
+        temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        # Between these two lines another process may have taken it for a leftover.
+        if os.fstat(descriptor).st_nlink == 1:
+            break
+        os.close(descriptor)
+    try:
+        yield temporary, descriptor
+    finally:
+        temporary.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files of processes that were killed; a living one holds a lock."""
+    prefix = f".{target.name}."
+    for leftover in target.parent.iterdir():
+        if not re.fullmatch(re.escape(prefix) + r"[0-9a-f]{8}\.tmp", leftover.name):
+            continue
+        with contextlib.suppress(OSError):
+            descriptor = os.open(leftover, os.O_WRONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                leftover.unlink()
+            finally:
+                os.close(descriptor)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Put the new name on the disk too; not every file system can do that."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
