@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from problem import Problem
 
-from obliquebart import ObliqueBARTRegressor, _core
+from obliquebart import _core
+from obliquebart.estimators import ObliqueBARTRegressor
 from obliquebart.prior import Hyperparameters, binary_outcome, calibrate, continuous_outcome
 
 
