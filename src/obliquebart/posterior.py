@@ -15,6 +15,7 @@ from obliquebart.memory import require_memory
 from obliquebart.prior import OutcomeScale, settings_to_dict
 from obliquebart.sampling import Chain, Columns, Run, Trace, effective_jobs
 from obliquebart.validation import check_choice, check_number
+from obliquebart.views import PosteriorViews
 
 __all__ = ["Posterior", "Summary"]
 
@@ -24,7 +25,7 @@ MOVES = ("grow", "prune", "change", "perturb")
 FloatArray = NDArray[np.float64]
 
 
-class Posterior:
+class Posterior(PosteriorViews):
     """Kept draws of a fitted ensemble.
 
     Draws are ordered by chain, then by sweep. All numbers are in the units of y (regression) or
