@@ -239,6 +239,16 @@ def test_number_levels_agree_across_types():
 def test_large_identifiers_stay_apart(dtype):
     X = np.array([[2**63 - 1], [2**63 - 2], [5]]).astype(dtype)
     assert encode(X, categorical_features=[0])[1].x_cat.tolist() == [[2, 1, 0]]
+    assert encode(X[:2], categorical_features=[0])[0].levels == {"x0": [2**63 - 2, 2**63 - 1]}
+    last = np.array([[2**64 - 1], [2**64 - 2]], dtype=np.uint64)
+    assert encode(last, categorical_features=[0])[0].levels == {"x0": [2**64 - 2, 2**64 - 1]}
+
+
+def test_narrow_integers():
+    X = np.array([[-128], [127], [0], [127]], dtype=np.int8)
+    encoding, encoded = encode(X, categorical_features=[0])
+    assert encoding.levels == {"x0": [-128, 0, 127]}
+    assert encoded.x_cat.tolist() == [[0, 2, 1, 2]]
 
 
 def test_other_categories_by_their_text():
