@@ -144,6 +144,11 @@ class Runner:
         self._n_done = 0 if task.start is None else task.start.n_done
         self._goal = self._n_done
 
+    @property
+    def start(self) -> Chain | None:
+        """Return the chain as it was before the first sweep of this run."""
+        return None if self._task.start is None else self._task.start.chain
+
     def run(self, data: _core.Data, problem: Problem) -> Chain:
         """Return the chain when it has done all its sweeps, or when it was stopped."""
         task, recorder, n_sweeps = self._task, self._recorder, self._schedule.n_sweeps
@@ -173,7 +178,7 @@ class Runner:
 
     def _so_far(self, sampler: _core.Sampler) -> Chain:
         new: Trace = sampler.trace
-        old = {} if self._task.start is None else self._task.start.chain.trace
+        old = {} if self.start is None else self.start.trace
         trace = {name: np.concatenate([old[name], new[name]]) for name in new} if old else new
         return Chain(sampler.draws, trace, sampler.state())
 

@@ -172,7 +172,7 @@ def _run_in_threads(
     runners = [Runner(task, recorder) for task in tasks]
 
     def work(runner: Runner) -> Chain | None:
-        return None if runner.control.stopped else runner.run(data, problem)
+        return runner.start if runner.control.stopped else runner.run(data, problem)
 
     pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
     futures = [pool.submit(work, runner) for runner in runners]
