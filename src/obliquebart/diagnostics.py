@@ -260,14 +260,12 @@ def f_at_rows(
 def _advice(diagnostics: Diagnostics, settings: dict[str, Any]) -> list[str]:
     sampled = [quantity for quantity in diagnostics.quantities if not quantity.fixed]
     advice: list[str] = []
-    if not sampled:
-        return advice
-    if diagnostics.n_draws < SMALLEST_CHAIN:
+    if diagnostics.quantities and diagnostics.n_draws < SMALLEST_CHAIN:
         return [
             f"{diagnostics.n_draws} draws a chain are too few to tell whether the chains have "
             "converged: raise n_draws."
         ]
-    if diagnostics.n_chains == 1:
+    if sampled and diagnostics.n_chains == 1:
         advice.append(
             "One chain cannot show that it has missed a part of the posterior: fit with n_chains=4."
         )

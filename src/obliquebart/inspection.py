@@ -41,8 +41,8 @@ class Inclusion(NamedTuple):
 
     `share` is the share of rules that use it, with the interval (`low`, `high`); an oblique rule
     counts for each of its columns. `draws` is the share of draws with at least one such rule.
-    `prior` is the share that rules drawn from the prior would have: a column far above it was
-    asked for by the data.
+    `prior` is about the share that rules drawn from the prior would have: a column far above it
+    was asked for by the data.
     """
 
     column: str
@@ -332,15 +332,20 @@ def _count_structures(structure_of: NDArray[np.uint32], n_structures: int) -> An
 def _prior_shares(posterior: Posterior) -> FloatArray:
     """Return the share of rules that use each column if rules are drawn from the prior.
 
-    theta is that of the posterior's draws, so that the comparison is about the columns, not about
-    the number of them in a rule.
+    That is of rules at a root, as far as they can be valid: not φ = 0, and a proper subset of the
+    levels. theta is that of the posterior's draws, so that the comparison is about the columns,
+    not about the number of them in a rule.
     """
-    kinds = posterior.encoding.kinds
-    p_cont, p = posterior.encoding.p_cont, len(kinds)
-    settings = posterior.settings
-    share = 1.0 / max(p_cont, 1)
-    theta = posterior.trace["theta"]
-    if p_cont > 1 and not settings.get("axis_rules", False) and not np.isnan(theta).any():
-        some = 1.0 if settings.get("min_samples_leaf", 1) == 0 else 1.0 - (1.0 - theta) ** p_cont
-        share = float(np.mean(theta / some))
-    return np.array([share * p_cont / p if kind == "continuous" else 1.0 / p for kind in kinds])
+    kinds, settings = posterior.encoding.kinds, posterior.settings
+    p_cont = posterior.encoding.p_cont
+    theta = posterior.trace["theta"].ravel()
+    if p_cont < 2 or settings.get("axis_rules", False) or np.isnan(theta).any():
+        used, valid = np.full(len(theta), 1.0 / max(p_cont, 1)), 1.0
+    else:
+        empty_is_valid = settings.get("min_samples_leaf", 1) == 0
+        used, valid = theta, 1.0 if empty_is_valid else 1.0 - (1.0 - theta) ** p_cont
+    proper = iter(1.0 - 2.0 ** (1 - count) for count in posterior.encoding.n_levels)
+    columns = [p_cont * used if kind == "continuous" else next(proper) for kind in kinds]
+    n_levels = np.array(posterior.encoding.n_levels, dtype=np.float64)
+    total = p_cont * valid + (1.0 - 2.0 ** (1.0 - n_levels)).sum()
+    return np.array([float(np.mean(column / np.maximum(total, 1e-300))) for column in columns])
