@@ -738,3 +738,19 @@ def test_speed():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encoding.transform(X[:10])
+
+
+def test_a_dictionary_of_columns_is_a_table():
+    columns = {"a": np.array([1.0, 2.0, np.nan]), "b": np.array(["x", "y", None], dtype=object)}
+    encoding, encoded = Encoding.fit_transform(columns)
+    same_encoding, same = Encoding.fit_transform(pd.DataFrame(columns))
+    assert encoding.kinds == same_encoding.kinds == ["continuous", "categorical"]
+    assert encoding.levels == same_encoding.levels
+    np.testing.assert_array_equal(encoded.x_cont, same.x_cont)
+    np.testing.assert_array_equal(encoded.x_cat, same.x_cat)
+    some = Encoding.fit_transform(columns, rows=np.array([0, 1]))[1]
+    np.testing.assert_array_equal(some.x_cont, [[-1, 1]])
+    with pytest.raises(ValueError, match=r"Column 'b' has shape \(2,\)"):
+        encoding.transform({"a": np.zeros(3), "b": np.array(["x", "y"])})
+    with pytest.raises(ValueError, match="0 sample"):
+        encoding.transform({"a": np.zeros(0), "b": np.zeros(0)})
