@@ -14,7 +14,7 @@ __all__ = ["draws_from_arrays", "split_draws", "take_draws"]
 
 
 def draws_from_arrays(arrays: dict[str, Any], encoding: Encoding) -> _core.Draws:
-    """Return draws from untrusted arrays; ValueError if they are none of a model of these columns."""
+    """Return draws of a model with these columns; ValueError if the arrays do not hold such."""
     return _core.Draws.from_arrays(arrays, encoding.p_cont, list(encoding.n_levels))
 
 

@@ -105,17 +105,18 @@ class Posterior(PosteriorViews):
             draws.append(chain.draws)
         trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
         states = tuple(chain.state for chain in chains if chain.state is not None)
-        if len(states) < len(chains):
-            states = ()
+        if settings["likelihood"] == "gaussian":
+            # Here the target is y, which need not be kept with every chain.
+            states = tuple({k: v for k, v in s.items() if k != "target"} for s in states)
         return cls(draws, trace, encoding, settings, scale, states)
 
-    def starts(self) -> list[Start]:
-        """Return the chains as starts of a run that goes on with them."""
+    def starts(self, y: FloatArray) -> list[Start]:
+        """Return the chains as starts of a run that goes on with them, given the engine's y."""
         draws = split_draws(self.draws, self.n_chains, self.encoding)
         nothing = {name.removeprefix("accept_"): np.zeros(0) for name in self.trace}
         nothing["burn_sigma"] = np.zeros(0)
         return [
-            Start(Chain(part, nothing, state), 0)
+            Start(Chain(part, nothing, {"target": y, **state}), 0)
             for part, state in zip(draws, self.states, strict=True)
         ]
 

@@ -190,6 +190,8 @@ def _run_in_threads(
         if recorder is not None:
             recorder.flush()
     finished = [future.result() for future in futures]
+    if recorder is not None:
+        recorder.report()
     chains = [chain for chain in finished if chain is not None and chain.draws.n_draws > 0]
     if interrupted and not chains:
         raise KeyboardInterrupt

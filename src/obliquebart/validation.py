@@ -90,7 +90,7 @@ def _one_dimensional(y: object, n_rows: int) -> NDArray[Any]:
             "A column-vector y was passed when a 1d array was expected. "
             "Please change the shape of y to (n_samples, ), for example using ravel().",
             DataConversionWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
         array = array.ravel()
     if array.ndim != 1:
