@@ -29,6 +29,7 @@ class Setup:
     likelihood: str = "gaussian"
     offset: float = 0.0
     more: dict[str, Any] = field(default_factory=dict)
+    share: float = 1.0  # of the replicates, where one costs much
 
     def settings(self) -> _core.Settings:
         return core.settings(
@@ -135,7 +136,8 @@ def compare(a: columnar.Statistics, b: columnar.Statistics) -> dict[str, float]:
 
 
 def p_values(setup: Setup, n_replicates: int, n_reference: int, seed: int) -> dict[str, float]:
-    start = simulate(setup.table, setup.prior, n_replicates, seed)
+    n_start, n_reference = int(setup.share * n_replicates), int(setup.share * n_reference)
+    start = simulate(setup.table, setup.prior, n_start, seed)
     reference = simulate(setup.table, setup.prior, n_reference, seed + 1)
     return compare(
         after_sweeps(setup, start, seed + 2), sample_statistics(setup, reference, seed + 3)

@@ -89,6 +89,7 @@ class Sample:
 
 
 def simulate(table: Table, prior: Prior, n_draws: int, seed: int, batch: int = 20_000) -> Sample:
+    batch = min(batch, 4_000_000 // table.n_rows)
     rng = np.random.default_rng(seed)
     n_trees = prior.n_trees
     random_theta = isinstance(prior.theta, tuple)
