@@ -77,8 +77,7 @@ def load(data: Path, name: str) -> tuple[pd.DataFrame, np.ndarray, list[list[int
 
 
 def run(data: Path, unit: Unit) -> dict[str, Any]:
-    from obliquebart.estimators import ObliqueBARTClassifier, ObliqueBARTRegressor
-    from obliquebart.encoding import UnseenLevelWarning
+    from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, UnseenLevelWarning
 
     x, y, splits = load(data, unit.name)
     test = np.zeros(len(y), bool)

@@ -133,11 +133,12 @@ class DualSimplex {
 
   End solve(const unsigned char* at_upper) {
     start(at_upper);
-    const int bland_after = 40 + 4 * m_;
-    const int last = 400 + 20 * (m_ + n_);
+    const int steepest_after = 4;
+    const int bland_after = 200 + 10 * (m_ + n_);
+    const int last = 3 * bland_after;
     for (int pivot = 0; pivot < last; ++pivot) {
       const bool bland = pivot >= bland_after;
-      leaving_ = choose_leaving(bland);
+      leaving_ = choose_leaving(bland, pivot >= steepest_after);
       if (leaving_.row < 0) return End::optimal;
       const int entering = choose_entering(bland);
       if (entering < 0) return End::infeasible;
@@ -259,8 +260,10 @@ class DualSimplex {
     least_pivot_ = Tolerance<Real>::pivot * largest;
   }
 
-  // The largest violation; under Bland's rule the violated variable of lowest number.
-  Leaving choose_leaving(bool bland) const {
+  // The largest violation: cheap, and good for the few pivots of a usual cell. Then the dual
+  // steepest edge, which a thin cell of many rows needs; under Bland's rule the variable of lowest
+  // number.
+  Leaving choose_leaving(bool bland, bool steepest) const {
     Leaving best;
     Real worst(0.0);
     for (int i = 0; i < m_; ++i) {
@@ -276,6 +279,7 @@ class DualSimplex {
         }
       }
       if (!(excess > Real(Tolerance<Real>::feasible * scale_[variable]))) continue;
+      if (steepest && !bland) excess = excess * excess / squared_edge(i);
       const bool better = best.row < 0 || (bland ? variable < basic_[best.row] : excess > worst);
       if (better) {
         best = {i, below};
@@ -283,6 +287,15 @@ class DualSimplex {
       }
     }
     return best;
+  }
+
+  Real squared_edge(int row) const {
+    Real sum(1.0);
+    for (int k = 0; k < n_; ++k) {
+      const Real t = tableau_[offset(row) + k];
+      sum = sum + t * t;
+    }
+    return sum;
   }
 
   // Nonbasic variables that can repair the leaving row, in the order in which their reduced costs

@@ -239,6 +239,16 @@ def test_number_levels_agree_across_types():
 def test_large_identifiers_stay_apart(dtype):
     X = np.array([[2**63 - 1], [2**63 - 2], [5]]).astype(dtype)
     assert encode(X, categorical_features=[0])[1].x_cat.tolist() == [[2, 1, 0]]
+    assert encode(X[:2], categorical_features=[0])[0].levels == {"x0": [2**63 - 2, 2**63 - 1]}
+    last = np.array([[2**64 - 1], [2**64 - 2]], dtype=np.uint64)
+    assert encode(last, categorical_features=[0])[0].levels == {"x0": [2**64 - 2, 2**64 - 1]}
+
+
+def test_narrow_integers():
+    X = np.array([[-128], [127], [0], [127]], dtype=np.int8)
+    encoding, encoded = encode(X, categorical_features=[0])
+    assert encoding.levels == {"x0": [-128, 0, 127]}
+    assert encoded.x_cat.tolist() == [[0, 2, 1, 2]]
 
 
 def test_other_categories_by_their_text():
@@ -728,3 +738,19 @@ def test_speed():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         encoding.transform(X[:10])
+
+
+def test_a_dictionary_of_columns_is_a_table():
+    columns = {"a": np.array([1.0, 2.0, np.nan]), "b": np.array(["x", "y", None], dtype=object)}
+    encoding, encoded = Encoding.fit_transform(columns)
+    same_encoding, same = Encoding.fit_transform(pd.DataFrame(columns))
+    assert encoding.kinds == same_encoding.kinds == ["continuous", "categorical"]
+    assert encoding.levels == same_encoding.levels
+    np.testing.assert_array_equal(encoded.x_cont, same.x_cont)
+    np.testing.assert_array_equal(encoded.x_cat, same.x_cat)
+    some = Encoding.fit_transform(columns, rows=np.array([0, 1]))[1]
+    np.testing.assert_array_equal(some.x_cont, [[-1, 1]])
+    with pytest.raises(ValueError, match=r"Column 'b' has shape \(2,\)"):
+        encoding.transform({"a": np.zeros(3), "b": np.array(["x", "y"])})
+    with pytest.raises(ValueError, match="0 sample"):
+        encoding.transform({"a": np.zeros(0), "b": np.zeros(0)})

@@ -10,6 +10,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from scipy import stats
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestRegressor
@@ -126,15 +127,21 @@ def test_categories_pass_through(table, library):
         assert out["colour"].dtype == table["colour"].dtype
 
 
-@pytest.mark.parametrize("given", ["pandas", "polars"])
+@pytest.mark.parametrize("given", ["pandas", "polars", "pyarrow"])
 @pytest.mark.parametrize("wanted", ["pandas", "polars"])
 def test_set_output(table, given, wanted):
-    X = table if given == "pandas" else pl.from_pandas(table)
+    X = table
+    if given != "pandas":
+        X = pl.from_pandas(table) if given == "polars" else pa.Table.from_pandas(table)
+        X = X.select(["a", "colour", "b"])
     rotation = RandomRotation(2, random_state=0).set_output(transform=wanted)
     out = rotation.fit_transform(X)
     assert isinstance(out, pd.DataFrame if wanted == "pandas" else pl.DataFrame)
     assert list(out.columns) == list(rotation.get_feature_names_out())
     assert out["colour"].to_list() == table["colour"].to_list()
+    assert out["colour"].dtype == ("category" if wanted == "pandas" else pl.Categorical)
+    with config_context(transform_output=wanted):
+        assert isinstance(RandomRotation(2).fit_transform(X), type(out))
     only_numbers = RandomRotation(2, random_state=0).set_output(transform=wanted)
     assert list(only_numbers.fit_transform(table[["a", "b"]]).columns) == list(
         rotation.get_feature_names_out()[:-1]

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from problem import Problem
 
-from obliquebart import _core
-from obliquebart.estimators import ObliqueBARTRegressor
+from obliquebart import ObliqueBARTRegressor, _core
 from obliquebart.prior import Hyperparameters, binary_outcome, calibrate, continuous_outcome
 
 

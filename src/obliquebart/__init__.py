@@ -12,19 +12,28 @@ Examples
 
 from obliquebart.encoding import UnseenLevelWarning
 from obliquebart.estimators import ObliqueBARTClassifier, ObliqueBARTRegressor
-from obliquebart.exceptions import ConstantOutcomeWarning, InterruptedFitWarning
+from obliquebart.exceptions import (
+    CheckpointWarning,
+    ConstantOutcomeWarning,
+    InterruptedFitWarning,
+    ModelFileError,
+)
 from obliquebart.posterior import Posterior
 from obliquebart.rotation import RandomRotation
+from obliquebart.storage import load
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "CheckpointWarning",
     "ConstantOutcomeWarning",
     "InterruptedFitWarning",
+    "ModelFileError",
     "ObliqueBARTClassifier",
     "ObliqueBARTRegressor",
     "Posterior",
     "RandomRotation",
     "UnseenLevelWarning",
     "__version__",
+    "load",
 ]

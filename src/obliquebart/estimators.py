@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from os import PathLike
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -12,9 +14,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.checkpoint import Checkpoint, Identity
 from obliquebart.encoding import Encoding
 from obliquebart.exceptions import ConstantOutcomeWarning, InterruptedFitWarning
 from obliquebart.lazy import map_rows
+from obliquebart.persistence import Persistent
 from obliquebart.posterior import FloatArray, Posterior, check_quantiles
 from obliquebart.prior import (
     Hyperparameters,
@@ -22,6 +26,7 @@ from obliquebart.prior import (
     binary_outcome,
     calibrate,
     continuous_outcome,
+    settings_to_dict,
 )
 from obliquebart.probabilities import ClassProbabilities
 from obliquebart.progress import FitProgress
@@ -34,6 +39,7 @@ from obliquebart.sampling import (
     new_seed,
     run,
 )
+from obliquebart.training import Fitted, TrainingData
 from obliquebart.validation import (
     check_count,
     check_labels,
@@ -66,7 +72,14 @@ class _Training(NamedTuple):
     columns: Columns
 
 
-class _ObliqueBART(BaseEstimator):
+class _Keeping(NamedTuple):
+    """Where and how often a fit puts its chains away."""
+
+    path: str | PathLike[str] | None
+    every: int | None
+
+
+class _ObliqueBART(Persistent, BaseEstimator):
     """What both estimators share: the parameters, the table and the chains."""
 
     def _plan(self) -> _Plan:
@@ -89,16 +102,41 @@ class _ObliqueBART(BaseEstimator):
         return _Training(encoding, Columns(*encoded, list(encoding.n_levels)))
 
     def _sample(
-        self, plan: _Plan, training: _Training, outcome: Outcome, seed: int, title: str = ""
-    ) -> tuple[Posterior, bool]:
-        """Run the chains; also say whether the user stopped them."""
-        settings = calibrate(plan.hyper, outcome, training.encoding.p_cont)
-        sigma_unit = outcome.scale.sigma_unit if outcome.likelihood == "gaussian" else None
-        progress = FitProgress(self.progress, plan.schedule.n_sweeps, sigma_unit, title)
-        problem = Problem(training.columns, outcome.values, outcome.weights, settings)
-        result = run(problem, plan.schedule, seed, self.n_jobs, progress)
-        posterior = Posterior.from_run(result, training.encoding, settings, outcome.scale)
-        return posterior, result.interrupted
+        self,
+        plan: _Plan,
+        encoding: Encoding,
+        data: TrainingData,
+        outcomes: Mapping[str, Callable[[], Outcome]],
+        keeping: _Keeping,
+    ) -> tuple[list[Posterior], bool]:
+        """Run the chains of each outcome, by title; also say whether the user stopped them."""
+        settings = [
+            calibrate(plan.hyper, make_outcome(), encoding.p_cont)
+            for make_outcome in outcomes.values()
+        ]
+        rng = check_seed(self.random_state)
+        seeds = [new_seed(rng) for _ in outcomes]
+        checkpoint = None
+        if keeping.path is not None:
+            priors = [settings_to_dict(prior) for prior in settings]
+            identity = Identity(type(self).__name__, data, priors, plan.schedule)
+            any_seed = self.random_state is None
+            checkpoint = Checkpoint(keeping.path, keeping.every, identity, seeds, any_seed=any_seed)
+            seeds = checkpoint.seeds
+        posteriors = []
+        for i, (title, make_outcome) in enumerate(outcomes.items()):
+            outcome = make_outcome()
+            sigma_unit = outcome.scale.sigma_unit if outcome.likelihood == "gaussian" else None
+            progress = FitProgress(self.progress, plan.schedule.n_sweeps, sigma_unit, title)
+            problem = Problem(data.columns, outcome.values, outcome.weights, settings[i])
+            recorder = None if checkpoint is None else checkpoint.task(i)
+            starts = None if recorder is None else recorder.starts
+            result = run(problem, plan.schedule, seeds[i], self.n_jobs, progress, starts, recorder)
+            if result.interrupted and len(outcomes) > 1:
+                # The other classes have no draws yet, so there is no model to keep.
+                raise KeyboardInterrupt
+            posteriors.append(Posterior.from_run(result, encoding, settings[i], outcome.scale))
+        return posteriors, result.interrupted
 
     def _remember(self, encoding: Encoding) -> None:
         self.n_features_in_ = encoding.n_features_in_
@@ -262,7 +300,13 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         self.progress = progress
 
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
     ) -> ObliqueBARTRegressor:
         """Draw from the posterior given training data.
 
@@ -274,12 +318,40 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
             Finite numbers.
         sample_weight : array-like of shape (n,), optional
             The noise of row i has variance sigma² / sample_weight[i]; 0 leaves the row out.
+        checkpoint : str or path, optional
+            A file in which the chains are put away while they run. If the process dies, the same
+            call goes on from there, and the draws are those of an undisturbed fit, bit for bit.
+            The file is left behind at the end; one of another fit is refused.
+        checkpoint_every : int, optional
+            Sweeps after which a chain is put away; by default it is about once a minute.
 
         Returns
         -------
         self
         """
         plan = self._plan()
+        encoding, outcome, data = self._read(plan, X, y, sample_weight)
+        if outcome.constant:
+            _warn(
+                f"All {len(outcome.values)} outcomes in y are equal: the model predicts this "
+                "constant and has no uncertainty.",
+                ConstantOutcomeWarning,
+            )
+            shape = (plan.schedule.n_chains, plan.schedule.n_draws)
+            posterior = Posterior.constant(encoding, plan.hyper.n_trees, shape, outcome.scale)
+        else:
+            keeping = _Keeping(checkpoint, checkpoint_every)
+            outcomes = {"": lambda: outcome}
+            (posterior,), interrupted = self._sample(plan, encoding, data, outcomes, keeping)
+            if interrupted:
+                _warn_interrupted(posterior, plan.schedule)
+        n_draws = posterior.n_chains * posterior.n_draws
+        fitted = Fitted(encoding, [posterior], None, n_draws, data, data.fingerprint())
+        return self._set_fitted(fitted)
+
+    def _read(
+        self, plan: _Plan, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Encoding, Outcome, TrainingData]:
         n_rows = count_rows(X, type(self).__name__)
         values = check_outcome(y, n_rows)
         weights = check_weights(sample_weight, n_rows)
@@ -287,26 +359,18 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         if weights is not None and not weights.all():
             rows = np.flatnonzero(weights)
             values, weights = values[rows], weights[rows]
-        training = self._encode_training(X, rows)
+        encoding, columns = self._encode_training(X, rows)
         _check_leaf_size(plan.hyper.min_samples_leaf, len(values))
         outcome = continuous_outcome(values, weights)
-        if outcome.constant:
-            _warn(
-                f"All {len(values)} outcomes in y are equal: the model predicts this constant "
-                "and has no uncertainty.",
-                ConstantOutcomeWarning,
-            )
-            shape = (plan.schedule.n_chains, plan.schedule.n_draws)
-            posterior = Posterior.constant(
-                training.encoding, plan.hyper.n_trees, shape, outcome.scale
-            )
-        else:
-            seed = new_seed(self.random_state)
-            posterior, interrupted = self._sample(plan, training, outcome, seed)
-            if interrupted:
-                _warn_interrupted(posterior, plan.schedule)
-        self._remember(training.encoding)
-        self.posterior_ = posterior
+        return encoding, outcome, TrainingData(columns, outcome.values, outcome.weights)
+
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        return self._read(self._plan(), X, y, sample_weight)[-1]
+
+    def _set_fitted(self, fitted: Fitted) -> ObliqueBARTRegressor:
+        self._fitted = fitted
+        self._remember(fitted.encoding)
+        (self.posterior_,) = fitted.posteriors
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Any:
@@ -535,7 +599,13 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         self.progress = progress
 
     def fit(
-        self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
     ) -> ObliqueBARTClassifier:
         """Draw from the posterior given training data.
 
@@ -547,12 +617,44 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
             Labels: text, integers or booleans.
         sample_weight : array-like of shape (n,), optional
             Whole numbers: how many times a row counts.
+        checkpoint : str or path, optional
+            A file in which the chains are put away while they run. If the process dies, the same
+            call goes on from there, and the draws are those of an undisturbed fit, bit for bit.
+            The file is left behind at the end; one of another fit is refused.
+        checkpoint_every : int, optional
+            Sweeps after which a chain is put away; by default it is about once a minute.
 
         Returns
         -------
         self
         """
         plan = self._plan()
+        encoding, classes, data = self._read(plan, X, y, sample_weight)
+        posteriors: list[Posterior] = []
+        n_draws = plan.schedule.n_chains * plan.schedule.n_draws
+        if len(classes) == 1:
+            _warn(
+                f"y holds one class only ({classes.tolist()[0]!r}): the model predicts it with "
+                "probability 1.",
+                ConstantOutcomeWarning,
+            )
+        else:
+            # Of two classes the second; of more, each against the rest.
+            titles = {1: ""}
+            if len(classes) > 2:
+                titles = {code: f"{label} " for code, label in enumerate(classes)}
+            outcomes = {t: partial(_binary_outcome, data, code) for code, t in titles.items()}
+            keeping = _Keeping(checkpoint, checkpoint_every)
+            posteriors, interrupted = self._sample(plan, encoding, data, outcomes, keeping)
+            n_draws = posteriors[0].n_chains * posteriors[0].n_draws
+            if interrupted:
+                _warn_interrupted(posteriors[0], plan.schedule)
+        fitted = Fitted(encoding, posteriors, classes, n_draws, data, data.fingerprint())
+        return self._set_fitted(fitted)
+
+    def _read(
+        self, plan: _Plan, X: Any, y: ArrayLike, sample_weight: ArrayLike | None
+    ) -> tuple[Encoding, NDArray[Any], TrainingData]:
         n_rows = count_rows(X, type(self).__name__)
         labels = check_labels(y, n_rows)
         weights = check_weights(sample_weight, n_rows)
@@ -560,50 +662,23 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         if weights is not None and (weights != 1).any():
             rows = np.repeat(np.arange(n_rows), whole_weights(weights))
             labels = labels[rows]
-        training = self._encode_training(X, rows)
+        encoding, columns = self._encode_training(X, rows)
         _check_leaf_size(plan.hyper.min_samples_leaf, len(labels))
         classes, codes = np.unique(labels, return_inverse=True)
-        posteriors = self._fit_classes(plan, training, classes, codes)
-        self._remember(training.encoding)
-        self.classes_ = classes
-        self.posteriors_ = posteriors
-        self._encoding = training.encoding
-        n_kept = plan.schedule.n_chains * plan.schedule.n_draws
-        if posteriors:
-            n_kept = posteriors[0].n_chains * posteriors[0].n_draws
-        self._probabilities = ClassProbabilities(posteriors, len(classes), n_kept)
-        return self
+        return encoding, classes, TrainingData(columns, codes.astype(np.int64), None)
 
-    def _fit_classes(
-        self, plan: _Plan, training: _Training, classes: NDArray[Any], codes: NDArray[np.intp]
-    ) -> list[Posterior]:
-        n_classes = len(classes)
-        if n_classes == 1:
-            _warn(
-                f"y holds one class only ({classes.tolist()[0]!r}): the model predicts it with "
-                "probability 1.",
-                ConstantOutcomeWarning,
-                depth=4,
-            )
-            return []
-        rng = check_seed(self.random_state)
-        if n_classes == 2:
-            posterior, interrupted = self._sample(
-                plan, training, binary_outcome(codes == 1), new_seed(rng)
-            )
-            if interrupted:
-                _warn_interrupted(posterior, plan.schedule, depth=5)
-            return [posterior]
-        posteriors = []
-        for code, label in enumerate(classes):
-            posterior, interrupted = self._sample(
-                plan, training, binary_outcome(codes == code), new_seed(rng), f"{label} "
-            )
-            if interrupted:
-                # The other classes have no draws yet, so there is no model to keep.
-                raise KeyboardInterrupt
-            posteriors.append(posterior)
-        return posteriors
+    def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        return self._read(self._plan(), X, y, sample_weight)[-1]
+
+    def _set_fitted(self, fitted: Fitted) -> ObliqueBARTClassifier:
+        self._fitted = fitted
+        self._remember(fitted.encoding)
+        self.classes_: NDArray[Any] = np.asarray(fitted.classes)
+        self.posteriors_ = fitted.posteriors
+        self._encoding = fitted.encoding
+        n_classes = len(self.classes_)
+        self._probabilities = ClassProbabilities(fitted.posteriors, n_classes, fitted.n_draws)
+        return self
 
     @property
     def posterior_(self) -> Posterior:
@@ -686,6 +761,10 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
     def _encode(self, X: Any) -> Columns:
         encoded = self._encoding.transform(X)
         return Columns(*encoded, list(self._encoding.n_levels))
+
+
+def _binary_outcome(data: TrainingData, code: int) -> Outcome:
+    return binary_outcome(data.target == code)
 
 
 def _check_leaf_size(min_samples_leaf: int, n_rows: int) -> None:

@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from obliquebart import _core
+from obliquebart.chains import Chain, Columns, Start, State, Trace
+from obliquebart.draws import draws_from_arrays, split_draws, take_draws
 from obliquebart.encoding import Encoding
 from obliquebart.memory import require_memory
 from obliquebart.prior import OutcomeScale, settings_to_dict
-from obliquebart.sampling import Chain, Columns, Run, Trace, effective_jobs
+from obliquebart.sampling import Run, effective_jobs
 from obliquebart.validation import check_choice, check_number
+from obliquebart.views import PosteriorViews
 
 __all__ = ["Posterior", "Summary"]
 
@@ -24,7 +27,7 @@ MOVES = ("grow", "prune", "change", "perturb")
 FloatArray = NDArray[np.float64]
 
 
-class Posterior:
+class Posterior(PosteriorViews):
     """Kept draws of a fitted ensemble.
 
     Draws are ordered by chain, then by sweep. All numbers are in the units of y (regression) or
@@ -49,6 +52,9 @@ class Posterior:
         The calibrated prior, in the engine's units (standard deviations of y).
     scale : OutcomeScale
         From the engine's units to the user's.
+    states : tuple of dict
+        The sampler's state at the end of each chain, from which `sample_more` goes on; empty if
+        they were not kept.
 
     Examples
     --------
@@ -70,6 +76,7 @@ class Posterior:
         encoding: Encoding,
         settings: dict[str, Any],
         scale: OutcomeScale,
+        states: tuple[State, ...] = (),
     ) -> None:
         self.draws = draws
         self.trace = {name: values for name, values in trace.items() if name != "burn_sigma"}
@@ -77,18 +84,53 @@ class Posterior:
         self.encoding = encoding
         self.settings = settings
         self.scale = scale
+        self.states = states
 
     @classmethod
     def from_run(
         cls, run: Run, encoding: Encoding, settings: _core.Settings, scale: OutcomeScale
     ) -> Posterior:
         """Join the chains of a run, cut to a common length where the user stopped it."""
-        chains = _equal_chains(run.chains, encoding)
-        draws = chains[0].draws
+        chains = [chain._replace(trace=_user_trace(chain.trace, scale)) for chain in run.chains]
+        return cls._from_chains(chains, encoding, settings_to_dict(settings), scale)
+
+    @classmethod
+    def _from_chains(
+        cls, chains: list[Chain], encoding: Encoding, settings: dict[str, Any], scale: OutcomeScale
+    ) -> Posterior:
+        chains = _equal_chains(chains, encoding)
+        # Not into the first chain's own draws: a checkpoint may still hold them.
+        draws = draws_from_arrays(chains[0].draws.to_arrays(), encoding)
         for chain in chains[1:]:
             draws.append(chain.draws)
-        trace = _user_trace([chain.trace for chain in chains], scale)
-        return cls(draws, trace, encoding, settings_to_dict(settings), scale)
+        trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
+        states = tuple(chain.state for chain in chains if chain.state is not None)
+        if settings["likelihood"] == "gaussian":
+            # Here the target is y, which need not be kept with every chain.
+            states = tuple({k: v for k, v in s.items() if k != "target"} for s in states)
+        return cls(draws, trace, encoding, settings, scale, states)
+
+    def starts(self, y: FloatArray) -> list[Start]:
+        """Return the chains as starts of a run that goes on with them, given the engine's y."""
+        draws = split_draws(self.draws, self.n_chains, self.encoding)
+        nothing = {name.removeprefix("accept_"): np.zeros(0) for name in self.trace}
+        nothing["burn_sigma"] = np.zeros(0)
+        return [
+            Start(Chain(part, nothing, {"target": y, **state}), 0)
+            for part, state in zip(draws, self.states, strict=True)
+        ]
+
+    def extended(self, run: Run) -> Posterior:
+        """Return the posterior with the new draws of a run that began with `starts`."""
+        chains = []
+        for number, chain in enumerate(run.chains):
+            new = _user_trace(chain.trace, self.scale)
+            trace = {
+                name: np.concatenate([old[number], new[name]]) for name, old in self.trace.items()
+            }
+            trace["burn_sigma"] = self.burn_sigma[number]
+            chains.append(chain._replace(trace=trace))
+        return self._from_chains(chains, self.encoding, self.settings, self.scale)
 
     @classmethod
     def constant(
@@ -329,19 +371,6 @@ def require_draws_memory(n_draws: int, n_rows: int, n_columns: int) -> None:
     )
 
 
-def take_draws(draws: _core.Draws, index: NDArray[np.intp], encoding: Encoding) -> _core.Draws:
-    """Return the draws of an index, in its order; all structures are kept."""
-    arrays = dict(draws.to_arrays())
-    is_leaf = (arrays["node_kind"] & 3) == 0
-    begin = arrays["node_begin"].astype(np.int64)
-    n_leaves = np.diff(np.concatenate([[0], np.cumsum(is_leaf)])[begin])
-    outputs_end = np.cumsum(n_leaves[arrays["structure_of"]].sum(axis=1))
-    outputs = np.split(arrays["outputs"], outputs_end[:-1])
-    arrays["structure_of"] = np.ascontiguousarray(arrays["structure_of"][index])
-    arrays["outputs"] = np.concatenate([outputs[draw] for draw in index])
-    return _core.Draws.from_arrays(arrays, encoding.p_cont, list(encoding.n_levels))
-
-
 def _equal_chains(chains: list[Chain], encoding: Encoding) -> list[Chain]:
     """Cut the chains to a common number of draws, leaving out those that would cost more."""
     lengths = [int(chain.draws.n_draws) for chain in chains]
@@ -363,16 +392,18 @@ def _cut_chain(chain: Chain, length: int, encoding: Encoding) -> Chain:
         name: values if name == "burn_sigma" else values[:length]
         for name, values in chain.trace.items()
     }
-    return Chain(take_draws(chain.draws, np.arange(length), encoding), trace)
+    # The state is later than the last draw that is left, so no structure is known to be equal.
+    state = chain.state and {**chain.state, "changed": np.ones_like(chain.state["changed"])}
+    return Chain(take_draws(chain.draws, np.arange(length), encoding), trace, state)
 
 
-def _user_trace(traces: list[Trace], scale: OutcomeScale) -> Trace:
-    """Stack the chains' traces and turn them into the user's names and units."""
-    stacked = {
-        name: np.stack([np.asarray(trace[name], np.float64) for trace in traces])
-        for name in traces[0]
+def _user_trace(trace: Trace, scale: OutcomeScale) -> Trace:
+    """Turn a chain's trace into the user's names and units."""
+    user = {
+        f"accept_{name}" if name in MOVES else name: np.array(values, np.float64)
+        for name, values in trace.items()
     }
-    stacked["sigma"] *= scale.sigma_unit
-    stacked["burn_sigma"] *= scale.sigma_unit
-    stacked["leaf_sd"] *= scale.scale
-    return {f"accept_{name}" if name in MOVES else name: v for name, v in stacked.items()}
+    user["sigma"] *= scale.sigma_unit
+    user["burn_sigma"] *= scale.sigma_unit
+    user["leaf_sd"] *= scale.scale
+    return user

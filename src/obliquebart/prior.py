@@ -41,16 +41,17 @@ class Hyperparameters:
     Scales are in the units of y, and `None` means calibrated or sampled.
     """
 
-    # CGM section 4.2: results are flat in the number of trees from about 50 to 200.
+    # CGM section 2.2.5: prediction improves up to some number and then hardly changes; 200 is
+    # their default.
     n_trees: int = 200
-    # CGM section 3.1: a node at depth d splits with probability alpha (1 + d)^-beta, which puts
+    # CGM section 2.2.2: a node at depth d splits with probability alpha (1 + d)^-beta, which puts
     # 5%, 55%, 28%, 9%, 3% on trees with 1, 2, 3, 4, 5 and more leaves.
     alpha: float = 0.95
     beta: float = 2.0
-    # CGM section 3.2: the ensemble stays within the range of y with probability 95% for k = 2
-    # (regression), Phi(f) within (Phi(-3), Phi(3)) for probit.
+    # CGM section 2.2.3: for k = 2 f lies within the range of y with prior probability 95%; section
+    # 4: within (-3, 3) for probit.
     k: float = 2.0
-    # CGM section 3.2: "nu = 3, q = 0.90" is their default among (3, .9), (3, .99), (10, .75).
+    # CGM section 2.2.4: (3, 0.90) is their default, (10, 0.75) conservative, (3, 0.99) aggressive.
     nu: float = 3.0
     sigma_quantile: float = 0.9
     # OB section 3.1: a = M and prior mean 1 / p_cont, so b = M (p_cont - 1).

@@ -8,6 +8,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import special_ortho_group
+from sklearn import get_config
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
@@ -132,7 +133,8 @@ class RandomRotation(TransformerMixin, BaseEstimator):
         if not passed:
             return rotated
         if table.is_frame:
-            return _beside_frame(rotated, self.get_feature_names_out(), X, passed)
+            joined = _beside_frame(rotated, self.get_feature_names_out(), X, passed)
+            return _keep_types(joined, X, self._wanted_output())
         return np.hstack([rotated, np.asarray(X)[:, passed]])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
@@ -161,6 +163,11 @@ class RandomRotation(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+    def _wanted_output(self) -> str:
+        # where scikit-learn keeps what set_output said; without it only types may get lost
+        own: dict[str, str] = getattr(self, "_sklearn_output_config", {})
+        return str(own.get("transform", get_config()["transform_output"]))
 
     def _rotate(self, table: Table) -> NDArray[np.float64]:
         n_rotations, p, _ = self.rotations_.shape
@@ -191,14 +198,21 @@ def _draw_rotations(
 
 def _beside_frame(
     rotated: NDArray[np.float64], names: NDArray[np.object_], X: Any, passed: list[int]
-) -> Any:
+) -> nw.DataFrame[Any]:
     """Rotated columns, then the passed columns of a data frame, in a frame of its library."""
     frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
-    passed_frame = nw.maybe_reset_index(frame[:, passed])
-    n_rotated = rotated.shape[1]
-    schema = [str(name) for name in names[:n_rotated]]
+    schema = [str(name) for name in names[: rotated.shape[1]]]
     rotated_frame = nw.from_numpy(rotated, schema=schema, backend=frame.implementation)
-    joined = nw.concat([rotated_frame, passed_frame], how="horizontal").to_native()
+    passed_frame = nw.maybe_reset_index(frame[:, passed])
+    return nw.concat([rotated_frame, passed_frame], how="horizontal")
+
+
+def _keep_types(joined: nw.DataFrame[Any], X: Any, wanted: str) -> Any:
+    """Go to the library that `set_output` wants, as scikit-learn would lose column types."""
     if hasattr(X, "index"):
-        joined.index = X.index
-    return joined
+        native = joined.to_native()
+        native.index = X.index
+        return native
+    if wanted == "pandas":
+        return joined.to_pandas()
+    return joined.to_polars() if wanted == "polars" else joined.to_native()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import joblib
@@ -14,10 +13,21 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from obliquebart import _core
+from obliquebart.chains import (
+    Chain,
+    Columns,
+    Problem,
+    Recorder,
+    Runner,
+    Schedule,
+    Start,
+    State,
+    Task,
+    Trace,
+)
 from obliquebart.memory import require_memory
 from obliquebart.prior import settings_from_dict, settings_to_dict
 from obliquebart.progress import FitProgress
-from obliquebart.validation import check_count
 
 __all__ = [
     "Chain",
@@ -25,6 +35,7 @@ __all__ = [
     "Problem",
     "Run",
     "Schedule",
+    "Start",
     "Trace",
     "check_seed",
     "effective_jobs",
@@ -35,65 +46,6 @@ __all__ = [
 POLL_SECONDS = 0.1
 # What a kept tree costs at least: its structure's number and one leaf output.
 SMALLEST_TREE_BYTES = 8
-
-Trace = dict[str, NDArray[np.float64]]
-
-
-class Columns(NamedTuple):
-    """Encoded columns; unlike `_core.Data` they pickle."""
-
-    x_cont: NDArray[np.float32]
-    x_cat: NDArray[np.uint32]
-    n_levels: list[int]
-
-    @property
-    def n_rows(self) -> int:
-        """Return the number of rows."""
-        return int(self.x_cont.shape[1])
-
-    def to_core(self) -> _core.Data:
-        """Return the engine's copy of the columns."""
-        return _core.Data(self.x_cont, self.x_cat, self.n_levels)
-
-
-class Problem(NamedTuple):
-    """What every chain of a fit shares, in the engine's units."""
-
-    columns: Columns
-    y: NDArray[np.float64]
-    weights: NDArray[np.float64] | None
-    settings: _core.Settings
-
-
-@dataclass(frozen=True)
-class Schedule:
-    """How long to run: `n_burn` sweeps, then `n_draws` kept ones, `n_thin` sweeps apart."""
-
-    n_chains: int = 4
-    n_burn: int = 1000
-    n_draws: int = 1000
-    n_thin: int = 1
-
-    def validated(self) -> Schedule:
-        """Return the same with plain integers, or raise an error that names the culprit."""
-        return Schedule(
-            n_chains=check_count("n_chains", self.n_chains, 1),
-            n_burn=check_count("n_burn", self.n_burn, 0),
-            n_draws=check_count("n_draws", self.n_draws, 1),
-            n_thin=check_count("n_thin", self.n_thin, 1),
-        )
-
-    @property
-    def n_sweeps(self) -> int:
-        """Return the number of sweeps a chain."""
-        return self.n_burn + self.n_draws * self.n_thin
-
-
-class Chain(NamedTuple):
-    """One chain's kept ensembles and trace."""
-
-    draws: _core.Draws
-    trace: Trace
 
 
 class Run(NamedTuple):
@@ -142,6 +94,8 @@ def run(
     seed: int,
     n_jobs: int | None = None,
     progress: FitProgress | None = None,
+    starts: Sequence[Start | None] | None = None,
+    recorder: Recorder | None = None,
 ) -> Run:
     """Run the chains of one fit.
 
@@ -161,6 +115,11 @@ def run(
         Chains at a time, and threads within a chain where there are more jobs than chains.
     progress : FitProgress or None
         Told every tenth of a second how far the chains are.
+    starts : sequence of Start or None, one for each chain
+        Where a chain goes on; None begins a new one. The draws are those of a chain that was never
+        interrupted, bit for bit.
+    recorder : Recorder or None
+        Gets the chains while they run. In other processes that is when a chain has finished.
 
     Returns
     -------
@@ -169,9 +128,13 @@ def run(
     """
     _require_memory(problem, schedule)
     jobs = effective_jobs(n_jobs)
+    tasks = [
+        Task(schedule, seed, chain, starts[chain] if starts else None)
+        for chain in range(schedule.n_chains)
+    ]
     if _wants_processes():
-        return _run_on_backend(problem, schedule, seed, jobs)
-    return _run_in_threads(problem, schedule, seed, jobs, progress or FitProgress(False))
+        return _run_on_backend(problem, tasks, jobs, recorder)
+    return _run_in_threads(problem, tasks, jobs, progress or FitProgress(False), recorder)
 
 
 def _wants_processes() -> bool:
@@ -198,35 +161,37 @@ def _require_memory(problem: Problem, schedule: Schedule) -> None:
 
 
 def _run_in_threads(
-    problem: Problem, schedule: Schedule, seed: int, jobs: int, progress: FitProgress
+    problem: Problem,
+    tasks: list[Task],
+    jobs: int,
+    progress: FitProgress,
+    recorder: Recorder | None,
 ) -> Run:
-    n_workers = min(jobs, schedule.n_chains)
-    problem.settings.n_threads = max(jobs // schedule.n_chains, 1)
+    problem.settings.n_threads = max(jobs // len(tasks), 1)
     data = problem.columns.to_core()
-    controls = [_core.Control() for _ in range(schedule.n_chains)]
+    runners = [Runner(task, recorder) for task in tasks]
 
-    def work(chain: int) -> Chain | None:
-        control = controls[chain]
-        if control.stopped:
-            return None
-        sampler = _core.Sampler(data, problem.y, problem.weights, problem.settings, seed, chain)
-        sampler.run(schedule.n_burn, schedule.n_draws, schedule.n_thin, control)
-        return Chain(sampler.draws, sampler.trace)
+    def work(runner: Runner) -> Chain | None:
+        return runner.start if runner.control.stopped else runner.run(data, problem)
 
-    pool = ThreadPoolExecutor(n_workers, thread_name_prefix="obliquebart")
-    futures = [pool.submit(work, chain) for chain in range(schedule.n_chains)]
+    pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
+    futures = [pool.submit(work, runner) for runner in runners]
     interrupted = False
     try:
-        _watch(futures, controls, progress)
+        _watch(futures, runners, progress, recorder)
     except KeyboardInterrupt:
         interrupted = True
     finally:
         # After an interrupt or an error; a chain that has finished does not mind.
-        for control in controls:
-            control.stop()
+        for runner in runners:
+            runner.control.stop()
         progress.close()
         pool.shutdown(wait=True)
+        if recorder is not None:
+            recorder.flush()
     finished = [future.result() for future in futures]
+    if recorder is not None:
+        recorder.report()
     chains = [chain for chain in finished if chain is not None and chain.draws.n_draws > 0]
     if interrupted and not chains:
         raise KeyboardInterrupt
@@ -234,7 +199,10 @@ def _run_in_threads(
 
 
 def _watch(
-    futures: list[Future[Chain | None]], controls: list[_core.Control], progress: FitProgress
+    futures: list[Future[Chain | None]],
+    runners: list[Runner],
+    progress: FitProgress,
+    recorder: Recorder | None,
 ) -> None:
     """Wait for all chains, reporting progress, and return early if one of them failed."""
     progress.open(len(futures))
@@ -243,46 +211,68 @@ def _watch(
         done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
         if any(future.exception() is not None for future in done):
             return
-        progress.update([control.snapshot() for control in controls])
+        progress.update([runner.snapshot() for runner in runners])
+        if recorder is not None:
+            recorder.report()
+
+
+# A chain as arrays and numbers that pickle: draws, trace, state, sweeps done.
+_PlainChain = tuple[dict[str, Any], Trace, State | None, int]
 
 
 class _Work(NamedTuple):
-    """One chain as plain arrays, for another process or machine."""
+    """One chain's work as plain arrays, for another process or machine."""
 
     columns: Columns
     y: NDArray[np.float64]
     weights: NDArray[np.float64] | None
     settings: dict[str, Any]
-    schedule: Schedule
-    seed: int
-    chain: int
+    task: Task
+    start: _PlainChain | None
 
 
-def _run_remotely(work: _Work) -> tuple[dict[str, Any], Trace]:
-    sampler = _core.Sampler(
-        work.columns.to_core(),
-        work.y,
-        work.weights,
-        settings_from_dict(work.settings),
-        work.seed,
-        work.chain,
-    )
-    schedule = work.schedule
-    sampler.run(schedule.n_burn, schedule.n_draws, schedule.n_thin, _core.Control())
-    return sampler.draws.to_arrays(), sampler.trace
+def _run_remotely(work: _Work) -> _PlainChain:
+    problem = Problem(work.columns, work.y, work.weights, settings_from_dict(work.settings))
+    task = work.task
+    if work.start is not None:
+        task = task._replace(start=_from_plain(work.columns, work.start))
+    chain = Runner(task).run(work.columns.to_core(), problem)
+    return _to_plain(Start(chain, task.schedule.n_sweeps))
 
 
-def _run_on_backend(problem: Problem, schedule: Schedule, seed: int, jobs: int) -> Run:
-    columns = problem.columns
+def _run_on_backend(
+    problem: Problem, tasks: list[Task], jobs: int, recorder: Recorder | None
+) -> Run:
+    columns, y, weights, _ = problem
     settings = settings_to_dict(problem.settings)
-    task: Callable[..., Any] = joblib.delayed(_run_remotely)
-    results = joblib.Parallel(n_jobs=jobs)(
-        task(_Work(columns, problem.y, problem.weights, settings, schedule, seed, chain))
-        for chain in range(schedule.n_chains)
-    )
-    p_cont = len(columns.x_cont)
-    chains = [
-        Chain(_core.Draws.from_arrays(arrays, p_cont, columns.n_levels), trace)
-        for arrays, trace in results
+    call: Callable[..., Any] = joblib.delayed(_run_remotely)
+    works = [
+        _Work(columns, y, weights, settings, task._replace(start=None), _maybe_plain(task.start))
+        for task in tasks
     ]
+    # One after another, if possible, so that a finished chain is put away at once.
+    backend, _ = get_active_backend()
+    return_as = "generator" if getattr(backend, "supports_return_generator", False) else "list"
+    results = joblib.Parallel(n_jobs=jobs, return_as=return_as)(call(work) for work in works)
+    chains = []
+    for task, result in zip(tasks, results, strict=True):
+        chains.append(_from_plain(columns, result).chain)
+        if recorder is not None:
+            recorder.keep(task.chain, chains[-1], finished=True)
+            recorder.report()
     return Run(chains, interrupted=False)
+
+
+def _maybe_plain(start: Start | None) -> _PlainChain | None:
+    return None if start is None else _to_plain(start)
+
+
+def _to_plain(start: Start) -> _PlainChain:
+    draws, trace, state = start.chain
+    return draws.to_arrays(), trace, state, start.n_done
+
+
+def _from_plain(columns: Columns, plain: _PlainChain) -> Start:
+    arrays, trace, state, n_done = plain
+    draws = _core.Draws.from_arrays(arrays, len(columns.x_cont), columns.n_levels)
+    return Start(Chain(draws, trace, state), n_done)

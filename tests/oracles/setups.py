@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 
-from .core import MOVES
+from .core import CHANGE, MOVES, NAMES, PERTURB
 from .invariance import Setup, make_table
 from .prior import Prior
 
@@ -57,6 +57,18 @@ SHORT = [
         more=MOVES,
     ),
     Setup(
+        "change: two columns and a category",
+        make_table(30, 2, (5,)),
+        Prior(1, 0.7, 1.0, theta=(2.0, 6.0), sigma=SIGMA, leaf_sd=0.7),
+        more=CHANGE,
+    ),
+    Setup(
+        "perturb: two columns and a category, empty leaves",
+        make_table(8, 2, (4,)),
+        Prior(1, 0.7, 1.0, min_samples_leaf=0, theta=(2.0, 2.0), sigma=SIGMA, leaf_sd=0.7),
+        more=PERTURB,
+    ),
+    Setup(
         "one column",
         make_table(8, 1),
         Prior(1, 0.5, 0.5, max_depth=8, min_samples_leaf=0, sigma=SIGMA, leaf_sd=0.8),
@@ -100,9 +112,9 @@ def _long() -> list[Setup]:
         tables.items(), (1, 5), (0, 1), (0.25, 0.5, 0.95)
     ):
         # The other choices are thrown, so that none goes along with another.
-        is_probit, samples_leaf_sd, has_missing, weighted, all_moves = np.random.default_rng(
-            len(out)
-        ).random(5) < (0.25, 0.3, 0.5, 0.5, 0.6)
+        rng = np.random.default_rng(len(out))
+        is_probit, samples_leaf_sd, has_missing, weighted = rng.random(4) < (0.25, 0.3, 0.5, 0.5)
+        moves = str(rng.choice(list(NAMES)))
         prior = Prior(
             n_trees,
             alpha,
@@ -115,14 +127,14 @@ def _long() -> list[Setup]:
         kind = "probit" if is_probit else "gaussian"
         out.append(
             Setup(
-                f"{name}, trees {n_trees}, leaf {leaf}, alpha {alpha}, {kind}",
+                f"{name}, trees {n_trees}, leaf {leaf}, alpha {alpha}, {kind}, {moves}",
                 make_table(40 if leaf else 9, p_cont, n_levels, missing=0.1 * has_missing),
                 prior,
                 n_sweeps=20,
                 weighted=bool(weighted and not is_probit),
                 likelihood=kind,
                 offset=0.3 if is_probit else 0.0,
-                more=MOVES if all_moves else {},
+                more=NAMES[moves],
             )
         )
     return out

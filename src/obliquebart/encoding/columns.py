@@ -98,8 +98,6 @@ class Column(ABC):
         if values.dtype.kind == "f":
             known = ~np.isnan(values)
             values, where = values[known], where[known]
-        if values.dtype.kind == "b":
-            values = values.astype(np.int64)
         distinct, inverse = _distinct(values)
         if distinct.dtype.kind == "f" and np.isinf(distinct).any():
             infinite = np.zeros(n_rows, dtype=np.bool_)
@@ -166,9 +164,7 @@ class SeriesColumn(Column):
             series = series.cast(nw.Categorical)
         distinct = series.unique().to_list()
         codes = np.full(len(present), -1, dtype=np.int64)
-        codes[present] = series.replace_strict(
-            distinct, list(range(len(distinct))), return_dtype=nw.Int64
-        ).to_numpy()
+        codes[present] = _codes(series, distinct)
         return Factor(codes, _as_levels(self.name, distinct))
 
 
@@ -252,14 +248,26 @@ class ObjectColumn(Column):
         return unsupported(self.name, self._types[type(value)], f" (row {self.row(row)}: {detail})")
 
 
+def _codes(series: nw.Series[Any], distinct: list[Any]) -> NDArray[np.int64]:
+    """Position of each value of a series among its distinct values."""
+    if all(isinstance(value, (str, int, float)) for value in distinct):
+        positions = list(range(len(distinct)))
+        replaced = series.replace_strict(distinct, positions, return_dtype=nw.Int64)
+        return replaced.to_numpy().astype(np.int64)
+    # not every library can look up categories such as intervals and dates
+    code_of = {value: code for code, value in enumerate(distinct)}
+    return np.fromiter(map(code_of.__getitem__, series.to_list()), np.int64, len(series))
+
+
 def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
     """Distinct numbers, sorted, and the position of each number among them."""
     if values.dtype.kind in "iu" and len(values):
         low, high = int(values.min()), int(values.max())
-        if high - low < 4 * len(values) + 1000:
-            # a table of all integers in the range is much faster than sorting; differences of
-            # unsigned or narrow integers wrap around to the right result
-            offsets = (values - values.dtype.type(low)).astype(values.dtype.str.replace("i", "u"))
+        if high - low < 4 * len(values) + 1000 and low > -(2**62) and high < 2**62:
+            # a table of all integers in the range is much faster than sorting; the difference
+            # wraps around in narrow types, and is right again when read as unsigned
+            unsigned = values.dtype.newbyteorder("=").str.replace("i", "u")
+            offsets = (values - values.dtype.type(low)).astype(unsigned).astype(np.intp)
             present = np.bincount(offsets, minlength=high - low + 1) > 0
             position = np.cumsum(present) - 1
             return np.flatnonzero(present) + low, position[offsets]

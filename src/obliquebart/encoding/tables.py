@@ -1,10 +1,10 @@
-"""Any table, read column by column: NumPy arrays, and data frames through narwhals."""
+"""Any table, read column by column: arrays, dictionaries, and data frames through narwhals."""
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -52,7 +52,7 @@ def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Tab
 
     Parameters
     ----------
-    X : array-like or data frame
+    X : array-like, data frame, or dictionary of column names to arrays
     owner : str
         Name of the estimator, for messages.
     rows : int array, optional
@@ -64,6 +64,8 @@ def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Tab
     >>> table.names, table.column(1).numbers()
     (['x0', 'x1'], array([2., 4.]))
     """
+    if isinstance(X, Mapping):
+        return _read_mapping(X, owner, rows)
     if nw.dependencies.is_into_dataframe(X):
         return _read_frame(X, owner, rows)
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
@@ -130,17 +132,43 @@ def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
     if rows is not None:
         array = array[rows]
     names = [f"x{j}" for j in range(array.shape[1])]
-    kind = array.dtype.kind
 
     def column(j: int) -> Column:
-        values = array[:, j]
-        if kind in "biuf":
-            return NumberColumn(names[j], rows, values)
-        if kind in "OU":
-            return ObjectColumn(names[j], rows, values.tolist())
-        raise unsupported(names[j], {"M": "dates", "m": "durations", "S": "bytes"}.get(kind, kind))
+        return _open_array(names[j], rows, array[:, j])
 
     return Table(names, False, False, len(array), cache(column))
+
+
+def _read_mapping(X: Mapping[Any, Any], owner: str, rows: NDArray[np.int64] | None) -> Table:
+    """Read a dictionary of columns, which serves where no data frame library is installed."""
+    names, arrays = list(X), [np.asarray(values) for values in X.values()]
+    for name, array in zip(names, arrays, strict=True):
+        if array.ndim != 1 or len(array) != len(arrays[0]):
+            raise ValueError(
+                f"Column {str(name)!r} has shape {array.shape}: all columns must be "
+                f"one-dimensional, with {len(arrays[0])} values as the first one."
+            )
+    if not names or len(arrays[0]) == 0:
+        # for scikit-learn's own message
+        shape = (len(arrays[0]) if names else 1, len(names))
+        check_array(np.empty(shape), input_name="X", estimator=owner)
+    if rows is not None:
+        arrays = [array[rows] for array in arrays]
+
+    def column(j: int) -> Column:
+        return _open_array(str(names[j]), rows, arrays[j])
+
+    shown = [str(name) for name in names]
+    return Table(shown, _are_strings(names), True, len(arrays[0]), cache(column))
+
+
+def _open_array(name: str, rows: NDArray[np.int64] | None, values: NDArray[Any]) -> Column:
+    kind = values.dtype.kind
+    if kind in "biuf":
+        return NumberColumn(name, rows, values)
+    if kind in "OU":
+        return ObjectColumn(name, rows, values.tolist())
+    raise unsupported(name, {"M": "dates", "m": "durations", "S": "bytes"}.get(kind, kind))
 
 
 def _plain_array(X: Any) -> Any:

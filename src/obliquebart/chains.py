@@ -1,0 +1,211 @@
+"""One chain: what it works on, how long it runs, and how it stops and goes on in between."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obliquebart import _core
+from obliquebart.validation import check_count
+
+__all__ = [
+    "Chain",
+    "Columns",
+    "Problem",
+    "Recorder",
+    "Runner",
+    "Schedule",
+    "Start",
+    "State",
+    "Task",
+    "Trace",
+]
+
+# Sweeps that are not kept look this often whether the user has stopped the run.
+PLAIN_SWEEPS = 16
+
+Trace = dict[str, NDArray[np.float64]]
+# What `_core.Sampler.state` returns: arrays and numbers.
+State = dict[str, Any]
+
+
+class Columns(NamedTuple):
+    """Encoded columns; unlike `_core.Data` they pickle."""
+
+    x_cont: NDArray[np.float32]
+    x_cat: NDArray[np.uint32]
+    n_levels: list[int]
+
+    @property
+    def n_rows(self) -> int:
+        """Return the number of rows."""
+        return int(self.x_cont.shape[1])
+
+    def to_core(self) -> _core.Data:
+        """Return the engine's copy of the columns."""
+        return _core.Data(self.x_cont, self.x_cat, self.n_levels)
+
+
+class Problem(NamedTuple):
+    """What every chain of a fit shares, in the engine's units."""
+
+    columns: Columns
+    y: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
+    settings: _core.Settings
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to run: `n_burn` sweeps, then `n_draws` kept ones, `n_thin` sweeps apart."""
+
+    n_chains: int = 4
+    n_burn: int = 1000
+    n_draws: int = 1000
+    n_thin: int = 1
+
+    def validated(self) -> Schedule:
+        """Return the same with plain integers, or raise an error that names the culprit."""
+        return Schedule(
+            n_chains=check_count("n_chains", self.n_chains, 1),
+            n_burn=check_count("n_burn", self.n_burn, 0),
+            n_draws=check_count("n_draws", self.n_draws, 1),
+            n_thin=check_count("n_thin", self.n_thin, 1),
+        )
+
+    @property
+    def n_sweeps(self) -> int:
+        """Return the number of sweeps a chain."""
+        return self.n_burn + self.n_draws * self.n_thin
+
+    def n_kept(self, n_done: int) -> int:
+        """Return how many draws there are after a number of sweeps."""
+        return max(n_done - self.n_burn, 0) // self.n_thin
+
+
+class Chain(NamedTuple):
+    """One chain's kept ensembles and trace, and the state from which it can go on."""
+
+    draws: _core.Draws
+    trace: Trace
+    state: State | None = None
+
+
+class Start(NamedTuple):
+    """A chain to go on with, and how many sweeps of the schedule it has behind it."""
+
+    chain: Chain
+    n_done: int
+
+
+class Task(NamedTuple):
+    """What one chain has to do; without a start it begins anew."""
+
+    schedule: Schedule
+    seed: int
+    chain: int
+    start: Start | None = None
+
+
+class Recorder(Protocol):
+    """Puts chains away while they run, called by the threads that run them."""
+
+    def stage(self, chain: int) -> int:
+        """Return the number of sweeps after which the chain should visit again."""
+
+    def visit(self, chain: int, so_far: Callable[[], Chain]) -> None:
+        """Put the chain away if it is time to."""
+
+    def keep(self, chain: int, result: Chain, *, finished: bool) -> None:
+        """Put away a chain that has ended, at the end of the schedule or stopped before."""
+
+    def report(self) -> None:
+        """Warn of what went wrong since the last report; called by the watching thread."""
+
+    def flush(self) -> None:
+        """Write what has not been written yet."""
+
+
+class Runner:
+    """One chain on its way, stage by stage, from its start to the end of the schedule.
+
+    Where the stages end makes no difference to the draws, nor does going on from a start.
+    """
+
+    def __init__(self, task: Task, recorder: Recorder | None = None) -> None:
+        self.control = _core.Control()
+        self._task = task
+        self._schedule = task.schedule
+        self._recorder = recorder
+        self._n_done = 0 if task.start is None else task.start.n_done
+        self._goal = self._n_done
+
+    @property
+    def start(self) -> Chain | None:
+        """Return the chain as it was before the first sweep of this run."""
+        return None if self._task.start is None else self._task.start.chain
+
+    def run(self, data: _core.Data, problem: Problem) -> Chain:
+        """Return the chain when it has done all its sweeps, or when it was stopped."""
+        task, recorder, n_sweeps = self._task, self._recorder, self._schedule.n_sweeps
+        if task.start is not None and self._n_done == n_sweeps:
+            return task.start.chain
+        sampler = _core.Sampler(
+            data, problem.y, problem.weights, problem.settings, task.seed, task.chain
+        )
+        if task.start is not None:
+            sampler.set_state(task.start.chain.state or {})
+            sampler.set_draws(task.start.chain.draws)
+        while self._n_done < n_sweeps and not self.control.stopped:
+            stage = n_sweeps if recorder is None else recorder.stage(task.chain)
+            self._advance(sampler, min(self._n_done + stage, n_sweeps))
+            if recorder is not None and self._n_done < n_sweeps and not self.control.stopped:
+                recorder.visit(task.chain, lambda: self._so_far(sampler))
+        result = self._so_far(sampler)
+        if recorder is not None:
+            recorder.keep(task.chain, result, finished=self._n_done == n_sweeps)
+        return result
+
+    def snapshot(self) -> dict[str, Any]:
+        """Return sweep, sigma and acceptance now; called by the watching thread."""
+        snapshot = self.control.snapshot()
+        # The engine counts from the start of its last call, which may not have reported yet.
+        return {**snapshot, "sweep": min(self._n_done + int(snapshot["sweep"]), self._goal)}
+
+    def _so_far(self, sampler: _core.Sampler) -> Chain:
+        new: Trace = sampler.trace
+        old = {} if self.start is None else self.start.trace
+        trace = {name: np.concatenate([old[name], new[name]]) for name in new} if old else new
+        return Chain(sampler.draws, trace, sampler.state())
+
+    def _advance(self, sampler: _core.Sampler, goal: int) -> None:
+        """Sweep up to a place in the schedule, which may be between two kept sweeps."""
+        n_burn, n_thin = self._schedule.n_burn, self._schedule.n_thin
+        origin = int(sampler.state()["n_sweeps"]) - self._n_done
+        self._goal = goal
+        if self._n_done < n_burn:
+            n = min(goal, n_burn) - self._n_done
+            sampler.run(n, 0, 1, self.control)
+            self._n_done += n
+        past = max(self._n_done - n_burn, 0) % n_thin
+        if past > 0:
+            n = min(n_thin - past, goal - self._n_done)
+            is_kept = past + n == n_thin
+            self._sweep(sampler, n - is_kept)
+            sampler.run(0, int(is_kept), 1, self.control)
+            self._n_done += n
+        n_kept, rest = divmod(goal - self._n_done, n_thin)
+        sampler.run(0, n_kept, n_thin, self.control)
+        self._sweep(sampler, rest)
+        self._n_done = goal
+        if self.control.stopped:
+            self._n_done = int(sampler.state()["n_sweeps"]) - origin
+
+    def _sweep(self, sampler: _core.Sampler, n: int) -> None:
+        while n > 0 and not self.control.stopped:
+            sampler.sweep(min(n, PLAIN_SWEEPS))
+            n -= PLAIN_SWEEPS

@@ -1,0 +1,20 @@
+"""Pictures of a fitted model; each function draws on Axes and returns them.
+
+All are readable in black and white: groups differ in marker, line style or lightness, never in
+hue alone.
+"""
+
+from obliquebart.plots.chains import trace
+from obliquebart.plots.checks import calibration, coverage, fit, residuals
+from obliquebart.plots.structure import inclusion, surface, tree
+
+__all__ = [
+    "calibration",
+    "coverage",
+    "fit",
+    "inclusion",
+    "residuals",
+    "surface",
+    "trace",
+    "tree",
+]

@@ -1,0 +1,297 @@
+"""What the trees look like: the columns they use, the surface they make, one of them."""
+
+from __future__ import annotations
+
+import textwrap
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.text import Text
+from matplotlib.ticker import PercentFormatter
+from numpy.typing import NDArray
+
+from obliquebart.chains import Columns
+from obliquebart.diagnostics import choose_rows, take_rows
+from obliquebart.encoding.scaling import ColumnScale
+from obliquebart.inspection import Inclusion, Rules, variable_inclusion
+from obliquebart.plots.style import ACCENT, INK, SECOND, new_axes, posterior_of
+from obliquebart.posterior import Posterior
+from obliquebart.trees import Leaf, Split, Tree, label
+from obliquebart.validation import check_count
+
+__all__ = ["inclusion", "surface", "tree"]
+
+FloatArray = NDArray[np.float64]
+# What a surface costs: points of the grid, rows of X to average over, draws.
+GRID, MAX_ROWS, MAX_DRAWS = 40, 25, 100
+
+
+def inclusion(model: Any, *, top: int = 20, coverage: float = 0.9, ax: Axes | None = None) -> Axes:
+    """Draw the share of rules that use each column, with intervals.
+
+    The open marks show what rules drawn from the prior would have.
+
+    Parameters
+    ----------
+    model : fitted estimator, Posterior or list of Inclusion
+        What to draw.
+    top : int, default=20
+        The most used columns to show.
+    coverage : float, default=0.9
+        Of the intervals.
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+    """
+    table: list[Inclusion] = (
+        model
+        if isinstance(model, list)
+        else variable_inclusion(Rules(posterior_of(model)), coverage)
+    )
+    shown = table[: check_count("top", top, 1)]
+    ax = new_axes(ax, height=1.2 + 0.3 * len(shown))
+    position = np.arange(len(shown))
+    share = np.array([row.share for row in shown])
+    ax.hlines(position, [r.low for r in shown], [r.high for r in shown], color=ACCENT, lw=3)
+    ax.plot(share, position, "o", color=INK, ms=5.5, label="share of rules, with interval")
+    ax.plot(
+        [row.prior for row in shown],
+        position,
+        "D",
+        mfc="none",
+        mec=SECOND,
+        mew=1.6,
+        ms=6,
+        label="prior",
+    )
+    ax.set_yticks(position, [_short(row.column) for row in shown])
+    ax.invert_yaxis()
+    ax.set_ylim(len(shown) - 0.4, -0.6)
+    ax.set_xlim(left=0.0)
+    ax.grid(axis="x", color=INK, alpha=0.15)
+    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    ax.set_xlabel("share of rules that use the column")
+    # Above the frame: inside it would cover an interval.
+    title = f"{len(shown)} of {len(table)} columns" if len(table) > len(shown) else None
+    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, title=title)
+    return ax
+
+
+def surface(
+    model: Any,
+    X: Any,
+    columns: tuple[str | int, str | int] | None = None,
+    *,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw the prediction as a surface over two continuous columns.
+
+    Of a regression the mean of f, of a classification of two classes the probability of the
+    second one, with a thick line at one half. Other columns are averaged over rows of X (partial
+    dependence). Dots are rows of X.
+
+    Parameters
+    ----------
+    model : fitted estimator or Posterior
+        What to draw.
+    X : table of shape (n, n_features)
+        For the ranges, the dots and the other columns.
+    columns : pair of names or positions, optional
+        The two most used continuous columns unless given.
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+    """
+    posterior = posterior_of(model)
+    first, second = _pair(posterior, columns)
+    encoded = posterior.encode(X)
+    ticks = [_ticks(posterior, j) for j in (first, second)]
+    values = _surface_values(posterior, encoded, (first, second), ticks)
+    ax = new_axes(ax, 6.4, 5.0)
+    probit = posterior.settings["likelihood"] == "probit"
+    limits: dict[str, Any] = {"vmin": 0.0, "vmax": 1.0} if probit else {}
+    image = ax.pcolormesh(
+        ticks[0].user, ticks[1].user, values, cmap="cividis", rasterized=True, **limits
+    )
+    if values.min() < values.max():
+        lines = ax.contour(
+            ticks[0].user, ticks[1].user, values, colors="white", linewidths=0.8, levels=6
+        )
+        ax.clabel(lines, fontsize=7, colors="white")
+    if probit and values.min() < 0.5 < values.max():
+        ax.contour(
+            ticks[0].user, ticks[1].user, values, levels=[0.5], colors="white", linewidths=2.5
+        )
+    dots = choose_rows(200, encoded.n_rows)
+    ax.plot(
+        *(tick.of_rows(encoded.x_cont[tick.row, dots]) for tick in ticks),
+        ".",
+        ms=3,
+        color="white",
+        mec="black",
+        mew=0.4,
+    )
+    names = posterior.encoding.names
+    ax.set(xlabel=_short(names[first]), ylabel=_short(names[second]))
+    if ax.figure is not None:
+        ax.figure.colorbar(image, ax=ax, label="probability" if probit else "mean of f")
+    return ax
+
+
+class _Ticks:
+    """Grid points of a column: in the user's units and as the engine sees them."""
+
+    def __init__(self, scale: ColumnScale, row: int) -> None:
+        self.row = row
+        self.user = np.linspace(scale.low, scale.high, GRID)
+        self.scaled = scale.apply(self.user)
+        # Fine enough to find the way back from scaled values, for the dots.
+        self._fine = np.linspace(scale.low, scale.high, 2000)
+        self._heights = scale.apply(self._fine)
+
+    def of_rows(self, scaled: NDArray[np.float32]) -> FloatArray:
+        return np.asarray(np.interp(scaled, self._heights, self._fine), dtype=np.float64)
+
+
+def _ticks(posterior: Posterior, j: int) -> _Ticks:
+    scale = posterior.encoding.columns[j]
+    row = posterior.encoding.kinds[:j].count("continuous")
+    if not isinstance(scale, ColumnScale):
+        raise ValueError(
+            f"Column {posterior.encoding.names[j]!r} is categorical: a surface needs two "
+            "continuous columns."
+        )
+    if not scale.low < scale.high:
+        raise ValueError(
+            f"Column {posterior.encoding.names[j]!r} had a single value in training: choose "
+            "another one."
+        )
+    return _Ticks(scale, row)
+
+
+def _pair(posterior: Posterior, columns: tuple[str | int, str | int] | None) -> tuple[int, int]:
+    encoding = posterior.encoding
+    if columns is None:
+        usable = [
+            name
+            for name, column in zip(encoding.names, encoding.columns, strict=True)
+            if isinstance(column, ColumnScale) and column.low < column.high
+        ]
+        ranked = [r.column for r in variable_inclusion(Rules(posterior)) if r.column in usable]
+        if len(ranked) < 2:
+            raise ValueError("A surface needs two continuous columns with different values.")
+        columns = ranked[0], ranked[1]
+    positions = []
+    for column in columns:
+        if isinstance(column, str):
+            if column not in encoding.names:
+                raise ValueError(f"There is no column {column!r} in the model.")
+            positions.append(encoding.names.index(column))
+        elif 0 <= column < len(encoding.names):
+            positions.append(int(column))
+        else:
+            raise ValueError(
+                f"Column {column} is out of range: they are numbered 0 to "
+                f"{len(encoding.names) - 1}."
+            )
+    if len(positions) != 2 or positions[0] == positions[1]:
+        raise ValueError("columns must be two different columns.")
+    return positions[0], positions[1]
+
+
+def _surface_values(
+    posterior: Posterior, encoded: Columns, pair: tuple[int, int], ticks: list[_Ticks]
+) -> FloatArray:
+    """Return the mean prediction at every point of the grid, second column by first."""
+    n_draws = int(posterior.draws.n_draws)
+    thinned = posterior._take(choose_rows(MAX_DRAWS, n_draws))
+    only_these = len(posterior.encoding.names) == len(pair)
+    rows = choose_rows(1 if only_these else MAX_ROWS, encoded.n_rows)
+    base = take_rows(encoded, rows)
+    x_cont = np.tile(base.x_cont, GRID * GRID)
+    x_cat = np.tile(base.x_cat, GRID * GRID)
+    x_cont[ticks[0].row] = np.repeat(np.tile(ticks[0].scaled, GRID), len(rows))
+    x_cont[ticks[1].row] = np.repeat(np.repeat(ticks[1].scaled, GRID), len(rows))
+    mean = thinned.summarise(Columns(x_cont, x_cat, encoded.n_levels)).mean
+    return np.asarray(mean.reshape(GRID, GRID, len(rows)).mean(axis=2), dtype=np.float64)
+
+
+def tree(model: Any, draw: int = -1, number: int = 0, *, ax: Axes | None = None) -> Axes:
+    """Draw one tree: rules in boxes, "yes" to the left, leaves with what they add to f.
+
+    Parameters
+    ----------
+    model : fitted estimator, Posterior or Tree
+        What to draw.
+    draw, number : int
+        Which tree of which draw, unless a Tree is given.
+    ax : Axes, optional
+        Where to draw.
+
+    Returns
+    -------
+    Axes
+    """
+    chosen = model if isinstance(model, Tree) else posterior_of(model).tree(draw, number)
+    n_leaves, depth = len(chosen.leaves), chosen.depth
+    ax = new_axes(ax, max(4.0, 1.7 * n_leaves), 1.2 + 1.1 * depth)
+    ax.set(xlim=(-0.6, n_leaves - 0.4), ylim=(-depth - 0.5, 0.5))
+    ax.set_axis_off()
+    _place(ax, chosen.root, 0, 0)
+    return ax
+
+
+def _place(ax: Axes, node: Split | Leaf, depth: int, first_leaf: int) -> tuple[Text, int]:
+    """Draw a node and all below it; return its box and the number of its leaves."""
+    if isinstance(node, Leaf):
+        text = label(node).replace(" (", "\n(")
+        return _box(ax, first_leaf, -depth, text, {"boxstyle": "round,pad=0.4", "lw": 1.8}), 1
+    yes, n_yes = _place(ax, node.yes, depth + 1, first_leaf)
+    no, n_no = _place(ax, node.no, depth + 1, first_leaf + n_yes)
+    here = (yes.get_position()[0] + no.get_position()[0]) / 2.0
+    rule = textwrap.fill(node.rule, 22)
+    box = _box(ax, here, -depth, rule, {"boxstyle": "square,pad=0.4", "lw": 0.9})
+    _edge(ax, box, yes, "yes")
+    _edge(ax, box, no, "no")
+    return box, n_yes + n_no
+
+
+def _box(ax: Axes, x: float, y: float, text: str, style: dict[str, Any]) -> Text:
+    return ax.text(
+        x,
+        y,
+        text,
+        ha="center",
+        va="center",
+        fontsize=8.5,
+        bbox={"facecolor": "none", "edgecolor": ACCENT, **style},
+    )
+
+
+def _edge(ax: Axes, parent: Text, child: Text, answer: str) -> None:
+    # Drawn after the boxes, whose sizes are known only then: it ends at their frames.
+    (x, y), (child_x, child_y) = parent.get_position(), child.get_position()
+    line = {"arrowstyle": "-", "color": INK, "lw": 1.2, "ls": "-" if answer == "yes" else "--"}
+    boxes = {"patchA": parent.get_bbox_patch(), "patchB": child.get_bbox_patch()}
+    ax.annotate(
+        "", (child_x, child_y), (x, y), arrowprops={**line, **boxes, "shrinkA": 0, "shrinkB": 0}
+    ).set_zorder(5)
+    ax.text(
+        (x + child_x) / 2.0,
+        (y + child_y) / 2.0,
+        answer,
+        ha="right" if answer == "yes" else "left",
+        va="bottom",
+        fontsize=8,
+    )
+
+
+def _short(name: str) -> str:
+    return textwrap.shorten(name, 24, placeholder="…") if len(name) > 24 else name

@@ -1,0 +1,75 @@
+"""What all pictures share: colours, new Axes, the posterior of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, cast
+
+import matplotlib as mpl
+from matplotlib import pyplot as plt
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from obliquebart.posterior import Posterior
+
+__all__ = ["ACCENT", "INK", "SECOND", "chain_styles", "new_axes", "posterior_of", "styled"]
+
+# Lines, text and frames. A page may replace it by its own text colour.
+INK = "#1b1b1f"
+# A dark and a light colour, told apart without their hue.
+ACCENT = "#2f6fb3"
+SECOND = "#e39a2d"
+
+_STYLE: Any = {
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "axes.edgecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": "medium",
+    "legend.frameon": False,
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the colours of a page with a background of its own."""
+    with mpl.rc_context(_STYLE):
+        yield
+
+
+def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
+    """Return the given Axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+
+
+def chain_styles(n_chains: int) -> list[dict[str, Any]]:
+    """Return a colour and a line style for each chain, from dark to light."""
+    shades = mpl.colormaps["cividis"]
+    dashes = ("-", "--", "-.", ":")
+    return [
+        {"color": shades(0.1 + 0.75 * c / max(n_chains - 1, 1)), "linestyle": dashes[c % 4]}
+        for c in range(n_chains)
+    ]
+
+
+def posterior_of(model: Any) -> Posterior:
+    """Return a posterior, given itself or a model that has one."""
+    if hasattr(model, "trace"):
+        return cast("Posterior", model)
+    if len(getattr(model, "posteriors_", [None])) != 1:
+        raise ValueError(
+            "A model of this many classes has no or several posteriors: pass one of "
+            "model.posteriors_."
+        )
+    return cast("Posterior", model.posterior_)
