@@ -39,8 +39,7 @@ double MoveMaker::log_p_grow(int n_leaves) const {
 // First factor of the paper's grow ratio, for a node at this depth.
 double MoveMaker::log_depth_ratio(int depth) const {
   const int d = OBART_BUG(depth_off_by_one) ? depth + 1 : depth;
-  return depth_prior_.log_split(d) + 2.0 * depth_prior_.log_stay(d + 1) -
-         depth_prior_.log_stay(d);
+  return depth_prior_.log_split(d) + 2.0 * depth_prior_.log_stay(d + 1) - depth_prior_.log_stay(d);
 }
 
 Proposal MoveMaker::propose(const Tree& tree, RulePools& pools, Rng& rng) {
