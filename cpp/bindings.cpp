@@ -11,6 +11,7 @@
 #include <cmath>
 #include <limits>
 #include <memory>
+#include <numeric>
 #include <optional>
 
 #include "predict.h"
@@ -78,6 +79,10 @@ std::shared_ptr<Data> make_data(In<float, 2> x_cont, In<std::uint32_t, 2> x_cat,
 void check_rows(const Data& data, const DoubleVector& values, const char* name) {
   if (static_cast<std::int64_t>(values.shape(0)) != data.n_rows())
     throw nb::value_error((std::string(name) + " must have one entry per row").c_str());
+}
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
 nb::dict trace_dict(const Sampler& sampler) {
@@ -215,7 +220,7 @@ nb::dict state_to_dict(const SamplerState& state) {
   out["rng"] = to_numpy(std::vector<std::uint64_t>(state.rng.begin(), state.rng.end()));
   out["n_sweeps"] = state.n_sweeps;
   out["sigma"] = state.sigma;
-  out["theta"] = state.theta;
+  out["theta"] = to_numpy(std::vector<double>(state.theta));
   out["leaf_sd"] = state.leaf_sd;
   const auto counts = [](const Counts& c) {
     return to_numpy(std::vector<std::int64_t>(c.begin(), c.end()));
@@ -254,7 +259,7 @@ SamplerState state_from_dict(const nb::dict& dict, const Data& data) {
   state.rng = fixed_from<std::uint64_t, 4>(dict, "rng");
   state.n_sweeps = number_from<std::int64_t>(dict, "n_sweeps");
   state.sigma = number_from<double>(dict, "sigma");
-  state.theta = number_from<double>(dict, "theta");
+  state.theta = from_numpy<double>(dict, "theta");
   state.leaf_sd = number_from<double>(dict, "leaf_sd");
   state.proposed = fixed_from<std::int64_t, kNumMoves>(dict, "proposed");
   state.accepted = fixed_from<std::int64_t, kNumMoves>(dict, "accepted");
@@ -287,6 +292,7 @@ void bind_settings(nb::module_& m) {
       .def_rw("theta_fixed", &Settings::theta_fixed)
       .def_rw("theta_a", &Settings::theta_a)
       .def_rw("theta_b", &Settings::theta_b)
+      .def_rw("theta_by_column", &Settings::theta_by_column)
       .def_rw("p_change", &Settings::p_change)
       .def_rw("p_perturb", &Settings::p_perturb)
       .def_rw("perturb_angle", &Settings::perturb_angle)
@@ -333,7 +339,10 @@ void bind_sampler(nb::module_& m) {
       .def_prop_ro("trace", &trace_dict)
       .def_prop_ro("counters", &counters_dict)
       .def_prop_rw("sigma", &Sampler::sigma, &Sampler::set_sigma)
-      .def_prop_rw("theta", &Sampler::theta, &Sampler::set_theta)
+      .def_prop_rw(
+          "theta", [](const Sampler& s) { return mean_of(s.theta()); },
+          [](Sampler& s, double theta) { s.set_theta({theta}); })
+      .def_prop_rw("column_theta", &Sampler::theta, &Sampler::set_theta)
       .def_prop_rw("leaf_sd", &Sampler::leaf_sd, &Sampler::set_leaf_sd)
       .def("ensemble", &Sampler::ensemble)
       .def("state", [](const Sampler& s) { return state_to_dict(s.state()); })
@@ -467,6 +476,22 @@ NB_MODULE(_core, m) {
   bind_draws(m);
   bind_sampler(m);
   m.def(
+      "draw_prior_scales",
+      [](std::shared_ptr<Data> data, const Settings& settings, std::uint64_t seed,
+         std::uint64_t stream) {
+        settings.verify();
+        Rng rng(seed, stream);
+        const PriorDraw draw = draw_prior(*data, settings, rng);
+        Draws draws(settings.n_trees, data->p_cont(), data->n_levels());
+        draws.keep(*data, draw.pools, draw.trees, {});
+        nb::dict scales;
+        scales["sigma"] = draw.sigma;
+        scales["theta"] = to_numpy(std::vector<double>(draw.theta));
+        scales["leaf_sd"] = draw.leaf_sd;
+        return std::pair<Draws, nb::dict>(std::move(draws), scales);
+      },
+      "data"_a, "settings"_a, "seed"_a, "stream"_a);
+  m.def(
       "draw_prior",
       [](std::shared_ptr<Data> data, const Settings& settings, std::uint64_t seed,
          std::uint64_t stream) {
@@ -475,8 +500,8 @@ NB_MODULE(_core, m) {
         const PriorDraw draw = draw_prior(*data, settings, rng);
         Draws draws(settings.n_trees, data->p_cont(), data->n_levels());
         draws.keep(*data, draw.pools, draw.trees, {});
-        return std::tuple<Draws, double, double, double>(std::move(draws), draw.sigma, draw.theta,
-                                                         draw.leaf_sd);
+        return std::tuple<Draws, double, double, double>(std::move(draws), draw.sigma,
+                                                         mean_of(draw.theta), draw.leaf_sd);
       },
       "data"_a, "settings"_a, "seed"_a, "stream"_a);
   bind_probes(m);

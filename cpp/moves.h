@@ -25,7 +25,7 @@ struct Proposal {
 class MoveMaker {
  public:
   MoveMaker(const Data& data, const Settings& settings);
-  void set_theta(double theta) { rule_prior_.set_theta(theta); }
+  void set_theta(const std::vector<double>& theta) { rule_prior_.set_theta(theta); }
   Proposal propose(const Tree& tree, RulePools& pools, Rng& rng);
   CellGeometry& geometry() { return geometry_; }
 

@@ -58,21 +58,31 @@ RulePrior::RulePrior(const Data& data, const Settings& settings)
   std::uint32_t words = 0;
   for (const std::uint32_t n : data.n_levels()) words = std::max(words, level_words(n));
   available_.resize(words);
-  set_theta(settings.theta);
+  set_theta({settings.theta});
+  log_all_zero_.reserve(static_cast<std::size_t>(data.p_cont()));
+  column_cdf_.reserve(static_cast<std::size_t>(data.p_cont()));
 }
 
-void RulePrior::set_theta(double theta) {
-  theta_ = theta;
+void RulePrior::set_theta(const std::vector<double>& theta) {
+  const auto p = static_cast<std::size_t>(data_.p_cont());
   log_nonzero_mass_ = 0.0;
-  if (settings_.axis_rules) return;
-  const auto p = static_cast<double>(data_.p_cont());
-  if (theta >= 1.0) {
-    log_zero_ = -std::numeric_limits<double>::infinity();
-    nonzero_mass_ = 1.0;
+  if (p == 0) return;
+  if (settings_.axis_rules) {
+    column_cdf_.clear();
+    if (theta.size() < p) return;
+    double total = 0.0;
+    for (const double weight : theta) column_cdf_.push_back(total += weight);
     return;
   }
-  log_zero_ = log_one_plus(-theta);
-  nonzero_mass_ = one_minus_exp(p * log_zero_);
+  all_columns_ = theta.size() == 1 && theta[0] >= 1.0;
+  nonzero_mass_ = 1.0;
+  if (all_columns_) return;
+  log_all_zero_.clear();
+  const double log_zero = log_one_plus(-theta[0]);
+  double total = 0.0;
+  for (std::size_t j = 0; j < p; ++j)
+    log_all_zero_.push_back(total += theta.size() == 1 ? log_zero : log_one_plus(-theta[j]));
+  nonzero_mass_ = one_minus_exp(total);
   if (settings_.min_samples_leaf >= 1 && nonzero_mass_ > 0.0 && !OBART_BUG(nonzero_factor_missing))
     log_nonzero_mass_ = det_log(nonzero_mass_);
 }
@@ -130,27 +140,38 @@ bool RulePrior::draw_categorical(DrawMode mode, Rng& rng, RulePools& pools, Cell
   }
 }
 
-// Columns of the support in increasing order, by geometric skips instead of p coin flips.
+// Columns of the support in increasing order, by skips to the next one instead of p coin flips:
+// from column j on, the next is the first k whose run of zeros is as unlikely as a uniform.
 void RulePrior::draw_support(bool given_nonzero, Rng& rng) {
   phi_.clear();
-  const auto p = static_cast<double>(data_.p_cont());
-  if (theta_ <= 0.0) return;
-  if (theta_ >= 1.0) {
-    for (std::uint32_t j = 0; j < static_cast<std::uint32_t>(data_.p_cont()); ++j)
-      phi_.push_back({j, 0.0F});
+  const auto p = static_cast<std::uint32_t>(data_.p_cont());
+  if (all_columns_) {
+    for (std::uint32_t j = 0; j < p; ++j) phi_.push_back({j, 0.0F});
     return;
   }
-  double position;
-  if (given_nonzero) {
-    position = std::floor(log_one_plus(-rng.uniform() * nonzero_mass_) / log_zero_);
-    position = std::min(position, p - 1.0);
-  } else {
-    position = std::floor(det_log(rng.uniform()) / log_zero_);
+  if (!(nonzero_mass_ > 0.0)) return;
+  double level =
+      given_nonzero ? log_one_plus(-rng.uniform() * nonzero_mass_) : det_log(rng.uniform());
+  auto from = log_all_zero_.begin();
+  for (;;) {
+    from = std::partition_point(from, log_all_zero_.end(), [=](double l) { return l > level; });
+    if (from == log_all_zero_.end()) {
+      // The first draw given a non-zero can miss the end by rounding alone.
+      if (!given_nonzero || !phi_.empty()) return;
+      --from;
+    }
+    phi_.push_back({static_cast<std::uint32_t>(from - log_all_zero_.begin()), 0.0F});
+    level = *from + det_log(rng.uniform());
+    ++from;
   }
-  while (position < p) {
-    phi_.push_back({static_cast<std::uint32_t>(position), 0.0F});
-    position += 1.0 + std::floor(det_log(rng.uniform()) / log_zero_);
-  }
+}
+
+std::uint32_t RulePrior::draw_axis(Rng& rng) const {
+  const auto p = static_cast<std::uint32_t>(data_.p_cont());
+  if (column_cdf_.empty()) return rng.below(p);
+  const double level = rng.uniform() * column_cdf_.back();
+  const auto at = std::upper_bound(column_cdf_.begin(), column_cdf_.end(), level);
+  return std::min(static_cast<std::uint32_t>(at - column_cdf_.begin()), p - 1);
 }
 
 bool RulePrior::draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
@@ -158,7 +179,7 @@ bool RulePrior::draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellG
   rule.kind = RuleKind::continuous;
   const bool zero_is_legal = settings_.min_samples_leaf == 0;
   if (settings_.axis_rules) {
-    phi_.assign(1, {rng.below(static_cast<std::uint32_t>(data_.p_cont())), 1.0F});
+    phi_.assign(1, {draw_axis(rng), 1.0F});
   } else {
     draw_support(mode == DrawMode::non_trivial && !zero_is_legal, rng);
     if (phi_.empty()) {
@@ -215,16 +236,51 @@ bool count_rows(const Data& data, const RulePools& pools, const Settings& settin
 
 }  // namespace
 
+bool learns_theta(const Data& data, const Settings& settings) {
+  return !settings.theta_fixed && data.p_cont() > 1 &&
+         (!settings.axis_rules || settings.theta_by_column);
+}
+
+std::vector<double> draw_theta(const Data& data, const Settings& settings, Rng& rng) {
+  if (!learns_theta(data, settings))
+    return {data.p_cont() == 1 && !settings.theta_fixed ? 1.0 : settings.theta};
+  std::vector<double> theta(settings.theta_by_column ? static_cast<std::size_t>(data.p_cont()) : 1);
+  const std::vector<std::int64_t> none(static_cast<std::size_t>(data.p_cont()), 0);
+  update_theta(data, settings, none, 0, rng, theta);
+  return theta;
+}
+
+void update_theta(const Data& data, const Settings& settings,
+                  const std::vector<std::int64_t>& n_nonzero, std::int64_t n_rules, Rng& rng,
+                  std::vector<double>& theta) {
+  if (!learns_theta(data, settings)) return;
+  const auto a = [&](std::int64_t used) { return settings.theta_a + static_cast<double>(used); };
+  const auto b = [&](std::int64_t zeros) {
+    return settings.theta_b +
+           (OBART_BUG(theta_counts_missing_zeros) ? 0.0 : static_cast<double>(zeros));
+  };
+  if (!settings.theta_by_column) {
+    std::int64_t used = 0;
+    for (const std::int64_t count : n_nonzero) used += count;
+    theta[0] = rng.beta(a(used), b(n_rules * data.p_cont() - used));
+  } else if (!settings.axis_rules) {
+    for (std::size_t j = 0; j < theta.size(); ++j)
+      theta[j] = rng.beta(a(n_nonzero[j]), b(n_rules - n_nonzero[j]));
+  } else {
+    double total = 0.0;
+    for (std::size_t j = 0; j < theta.size(); ++j) total += theta[j] = rng.gamma(a(n_nonzero[j]));
+    for (double& weight : theta) weight /= total;
+  }
+}
+
 PriorDraw draw_prior(const Data& data, const Settings& settings, Rng& rng,
                      std::int64_t max_attempts) {
   const DepthPrior depth_prior(settings);
   RulePrior rule_prior(data, settings);
   CellGeometry geometry(data.p_cont(), data.n_levels());
-  const bool learns_theta = !settings.theta_fixed && !settings.axis_rules && data.p_cont() > 1;
   for (std::int64_t attempt = 0; attempt < max_attempts; ++attempt) {
     PriorDraw draw;
-    draw.theta = data.p_cont() == 1 && !settings.theta_fixed ? 1.0 : settings.theta;
-    if (learns_theta) draw.theta = rng.beta(settings.theta_a, settings.theta_b);
+    draw.theta = draw_theta(data, settings, rng);
     rule_prior.set_theta(draw.theta);
     bool valid = true;
     for (std::int64_t m = 0; m < settings.n_trees && valid; ++m) {

@@ -38,7 +38,9 @@ enum class DrawMode {
 class RulePrior {
  public:
   RulePrior(const Data& data, const Settings& settings);
-  void set_theta(double theta);
+  // One probability for all columns (a vector of length 1), or one for each; with axis rules, the
+  // columns' weights.
+  void set_theta(const std::vector<double>& theta);
 
   // Draws a rule for `node`. Returns false, and holds no span, where the draw is not valid.
   bool draw(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry, const Tree& tree,
@@ -59,14 +61,16 @@ class RulePrior {
   bool draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
                        const Tree& tree, int node, Rule& rule);
   void draw_support(bool given_nonzero, Rng& rng);
+  std::uint32_t draw_axis(Rng& rng) const;
 
   const Data& data_;
   const Settings& settings_;
-  double theta_ = 1.0;
-  double log_zero_ = 0.0;          // log(1 - theta)
-  double nonzero_mass_ = 1.0;      // 1 - (1 - theta)^p_cont
-  double log_nonzero_mass_ = 0.0;  // its log, where zero rules are not legal; else 0
-  std::vector<PhiEntry> phi_;      // scratch
+  bool all_columns_ = false;          // theta is 1
+  std::vector<double> log_all_zero_;  // of columns 0..j: sum of log(1 - theta_j)
+  std::vector<double> column_cdf_;    // axis rules with weights
+  double nonzero_mass_ = 1.0;         // 1 - product of (1 - theta_j)
+  double log_nonzero_mass_ = 0.0;     // its log, where zero rules are not legal; else 0
+  std::vector<PhiEntry> phi_;         // scratch
   std::vector<double> slab_;
   std::vector<std::uint32_t> available_;
 };
@@ -74,8 +78,17 @@ class RulePrior {
 struct PriorDraw {
   std::vector<Tree> trees;
   RulePools pools;
-  double sigma, theta, leaf_sd;
+  double sigma, leaf_sd;
+  std::vector<double> theta;
 };
+
+bool learns_theta(const Data& data, const Settings& settings);
+// theta from its prior, or as it is fixed: one value, or one for each column.
+std::vector<double> draw_theta(const Data& data, const Settings& settings, Rng& rng);
+// The conjugate update: n_nonzero[j] of n_rules continuous rules use column j.
+void update_theta(const Data& data, const Settings& settings,
+                  const std::vector<std::int64_t>& n_nonzero, std::int64_t n_rules, Rng& rng,
+                  std::vector<double>& theta);
 
 // Draws theta, sigma, leaf_sd and M trees from the prior restricted to valid ensembles: everything
 // is drawn anew until all of it is valid. Throws after `max_attempts`.

@@ -32,12 +32,12 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
       likelihood_(*data_, settings_, y, weights),
       moves_(*data_, settings_),
       team_(std::min(settings.n_threads, std::max<std::int64_t>(1, data_->n_blocks()))),
-      learns_theta_(!settings.theta_fixed && !settings.axis_rules && data_->p_cont() > 1),
       sigma_(settings.likelihood == LikelihoodKind::probit ? 1.0 : settings.sigma),
-      theta_(data_->p_cont() == 1 && !settings.theta_fixed ? 1.0 : settings.theta),
       leaf_sd_(settings.leaf_sd),
+      n_nonzero_(static_cast<std::size_t>(data_->p_cont()), 0),
       draws_(settings.n_trees, data_->p_cont(), data_->n_levels()) {
   settings_.verify();
+  set_theta({data_->p_cont() == 1 && !settings.theta_fixed ? 1.0 : settings.theta});
   const auto n_trees = static_cast<std::size_t>(settings.n_trees);
   trees_.assign(n_trees, Tree(data_->n_rows()));
   for (Tree& tree : trees_) tree = Tree(data_->n_rows());  // copies do not keep reserved room
@@ -401,7 +401,8 @@ void Sampler::accept(std::size_t m, Proposal& proposal) {
 void Sampler::count_rule(const Rule& rule, int sign) {
   if (rule.kind != RuleKind::continuous) return;
   n_continuous_ += sign;
-  n_nonzero_ += sign * static_cast<std::int64_t>(rule.n_items);
+  const PhiEntry* phi = pools_.phi.at(rule.offset);
+  for (std::uint32_t k = 0; k < rule.n_items; ++k) n_nonzero_[phi[k].column] += sign;
   if (rule.n_items == 1) n_axis_ += sign;
 }
 
@@ -409,13 +410,7 @@ void Sampler::count_rule(const Rule& rule, int sign) {
 
 void Sampler::update_scales() {
   likelihood_.draw_sigma(residual_.data(), sigma_, rng_);
-  if (learns_theta_) {
-    const std::int64_t n_zero = n_continuous_ * data_->p_cont() - n_nonzero_;
-    theta_ =
-        rng_.beta(settings_.theta_a + static_cast<double>(n_nonzero_),
-                  settings_.theta_b +
-                      (OBART_BUG(theta_counts_missing_zeros) ? 0.0 : static_cast<double>(n_zero)));
-  }
+  update_theta(*data_, settings_, n_nonzero_, n_continuous_, rng_, theta_);
   if (!settings_.leaf_sd_fixed) {
     double squares = 0.0;
     std::int64_t n_leaves = 0;
@@ -433,7 +428,8 @@ void Sampler::update_scales() {
 
 void Sampler::fill_info() {
   info_.sigma = sigma_;
-  info_.theta = theta_;
+  info_.theta =
+      std::accumulate(theta_.begin(), theta_.end(), 0.0) / static_cast<double>(theta_.size());
   info_.leaf_sd = leaf_sd_;
   std::int64_t n_leaves = 0;
   std::int64_t depth = 0;

@@ -19,7 +19,8 @@ namespace obart {
 
 // What a sweep reports; the state is kept apart.
 struct SweepInfo {
-  double sigma = 0.0, theta = 0.0, leaf_sd = 0.0;
+  double sigma = 0.0, leaf_sd = 0.0;
+  double theta = 0.0;                  // mean over the columns
   double n_leaves = 0.0, depth = 0.0;  // means over the trees
   double axis_share = 0.0;             // of the continuous rules, those on one column; NaN if none
   std::array<std::int64_t, kNumMoves> proposed{}, accepted{};
@@ -54,7 +55,8 @@ struct SamplerState {
   std::vector<std::uint8_t> changed;  // trees that differ from the last kept draw
   std::array<std::uint64_t, 4> rng{};
   std::int64_t n_sweeps = 0;
-  double sigma = 1.0, theta = 1.0, leaf_sd = 1.0;
+  double sigma = 1.0, leaf_sd = 1.0;
+  std::vector<double> theta;  // one value, or one for each continuous column
   std::array<std::int64_t, kNumMoves> proposed{}, accepted{}, invalid{};
 };
 
@@ -75,10 +77,10 @@ class Sampler {
   const Data& data() const { return *data_; }
   const Settings& settings() const { return settings_; }
   double sigma() const { return sigma_; }
-  double theta() const { return theta_; }
+  const std::vector<double>& theta() const { return theta_; }
   double leaf_sd() const { return leaf_sd_; }
   void set_sigma(double sigma) { sigma_ = sigma; }
-  void set_theta(double theta) { theta_ = theta; }
+  void set_theta(const std::vector<double>& theta);
   void set_leaf_sd(double leaf_sd) { leaf_sd_ = leaf_sd; }
   void set_y(const double* y);
   void set_ensemble(const Draws& draws, std::int64_t index);
@@ -134,16 +136,16 @@ class Sampler {
   MoveMaker moves_;
   LeafModel leaf_model_;
   Team team_;
-  bool learns_theta_;
 
   std::vector<Tree> trees_;
   RulePools pools_;
-  double sigma_, theta_, leaf_sd_;
-  std::int64_t n_nonzero_ = 0;          // entries of all phi
-  std::int64_t n_continuous_ = 0;       // continuous rules
-  std::int64_t n_axis_ = 0;             // those on one column
-  AlignedBuffer<std::uint8_t> code_;    // M x n_padded
-  AlignedBuffer<std::uint64_t> right_;  // M x n_groups
+  double sigma_, leaf_sd_;
+  std::vector<double> theta_;
+  std::vector<std::int64_t> n_nonzero_;  // rules that use each continuous column
+  std::int64_t n_continuous_ = 0;        // continuous rules
+  std::int64_t n_axis_ = 0;              // those on one column
+  AlignedBuffer<std::uint8_t> code_;     // M x n_padded
+  AlignedBuffer<std::uint64_t> right_;   // M x n_groups
   AlignedBuffer<float> residual_;
   std::int64_t n_sweeps_ = 0;
 

@@ -1,4 +1,5 @@
 // The chain's state taken out, put back, and checked. Nothing here runs in a sweep.
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <stdexcept>
@@ -15,7 +16,8 @@ void Sampler::set_ensemble(const Draws& draws, std::int64_t index) {
       draws.n_levels() != data_->n_levels() || index < 0 || index >= draws.n_draws())
     throw std::invalid_argument("set_ensemble: the draw does not belong to this model");
   pools_ = RulePools{};
-  n_nonzero_ = n_continuous_ = n_axis_ = 0;
+  n_continuous_ = n_axis_ = 0;
+  std::fill(n_nonzero_.begin(), n_nonzero_.end(), 0);
   std::uint32_t n_words = 0;
   for (const std::uint32_t n : data_->n_levels()) n_words = std::max(n_words, level_words(n));
   std::vector<std::uint32_t> words(n_words);
@@ -78,7 +80,9 @@ void Sampler::restore(const SamplerState& state) {
   require(state.n_sweeps >= 0, "n_sweeps must not be negative");
   require(state.sigma > 0.0 && std::isfinite(state.sigma), "sigma must be positive");
   require(state.leaf_sd > 0.0 && std::isfinite(state.leaf_sd), "leaf_sd must be positive");
-  require(state.theta >= 0.0 && state.theta <= 1.0, "theta must be in [0, 1]");
+  require(state.theta.size() == theta_.size(), "has another number of theta");
+  for (const double theta : state.theta)
+    require(theta >= 0.0 && theta <= 1.0, "theta must be in [0, 1]");
   for (std::size_t i = 0; i < n; ++i)
     require(std::isfinite(state.residual[i]) && std::isfinite(state.target[i]),
             "residual and target must be finite");
@@ -112,6 +116,16 @@ void Sampler::restore(const SamplerState& state) {
   total_proposed_ = state.proposed;
   total_accepted_ = state.accepted;
   total_invalid_ = state.invalid;
+}
+
+// One value stands for all columns where each has its own.
+void Sampler::set_theta(const std::vector<double>& theta) {
+  const bool by_column = settings_.theta_by_column && learns_theta(*data_, settings_);
+  const std::size_t size = by_column ? n_nonzero_.size() : 1;
+  if (theta.size() != 1 && theta.size() != size)
+    throw std::invalid_argument("theta must be one number, or one for each continuous column");
+  theta_ = theta;
+  if (theta.size() < size) theta_.assign(size, theta[0]);
 }
 
 void Sampler::set_draws(Draws draws) {
@@ -150,7 +164,7 @@ std::vector<std::string> Sampler::check() const {
   const auto add = [&](std::size_t m, const char* what) {
     problems.push_back("tree " + std::to_string(m) + ": " + what);
   };
-  std::int64_t n_nonzero = 0;
+  std::vector<std::int64_t> n_nonzero(n_nonzero_.size(), 0);
   std::int64_t n_continuous = 0;
   CellGeometry geometry(data_->p_cont(), data_->n_levels());
   for (std::size_t m = 0; m < trees_.size(); ++m) {
@@ -177,7 +191,8 @@ std::vector<std::string> Sampler::check() const {
       const Node& x = tree.node(i);
       if (x.is_leaf()) return;
       if (x.rule.kind == RuleKind::continuous) {
-        n_nonzero += x.rule.n_items;
+        for (std::uint32_t k = 0; k < x.rule.n_items; ++k)
+          ++n_nonzero[pools_.phi.at(x.rule.offset)[k].column];
         ++n_continuous;
         if (x.rule.n_items > 0) {
           const Range range =

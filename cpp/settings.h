@@ -34,6 +34,9 @@ struct Settings {
   bool theta_fixed = false;  // otherwise theta ~ Beta(theta_a, theta_b)
   double theta_a = 200.0;
   double theta_b = 200.0;
+  // Each column its own theta_j ~ Beta(theta_a, theta_b); with axis rules, column weights
+  // s ~ Dirichlet(theta_a, ..., theta_a). Not with theta_fixed.
+  bool theta_by_column = false;
 
   double p_change = 0.0;  // shares of the moves; the rest is grow and prune, half each
   double p_perturb = 0.0;
