@@ -6,9 +6,10 @@ axis rules, both kinds mixed) or from simulated rules (two columns, oblique). Th
 between the sampler's frequencies and the exact posterior must be below 0.01.
 
 False alarms: the chain runs until a correct sampler's expected distance, estimated from batches,
-is below 0.0035 (at least 10^6 sweeps; 0.0025 and a bound of 0.007 in the long form). The distance
-is a sum of many absolute normal errors with that mean and a standard deviation of a third of it or
-less, so the bound lies more than five deviations above: below 1e-6 a case. Seeds are fixed.
+is below 0.0035 (at least 10^6 sweeps; 0.0025 and a bound of 0.007 in the long form). Resampled
+from the covariance of the batches, a correct sampler's distance has a standard deviation of a
+third of its mean or less, and the bound lies six or more of them above it: at most 1e-4 a case,
+1e-3 in all. Seeds are fixed.
 """
 
 from __future__ import annotations
