@@ -46,11 +46,27 @@ def test_sigma_is_below_sd_of_y_with_its_quantile(rng):
         assert not settings.sigma_fixed
 
 
-def test_leaf_sd_spans_the_range_of_y(rng):
+def test_paper_leaf_sd_spans_the_range_of_y(rng):
     y = rng.exponential(3.0, 100)
-    settings, outcome = calibrated(y, n_trees=50, k=3.0)
+    settings, outcome = calibrated(y, n_trees=50, k=3.0, prior="paper")
     in_units_of_y = settings.leaf_sd * outcome.scale.scale
     assert in_units_of_y == pytest.approx(np.ptp(y) / (2 * 3.0 * math.sqrt(50)))
+    assert settings.leaf_sd_fixed
+
+
+def test_default_leaf_sd_is_sampled_around_a_robust_value(rng):
+    for y in (rng.exponential(3.0, 100), rng.uniform(size=100)):
+        settings, outcome = calibrated(y, n_trees=50, k=3.0)
+        spread = min(np.ptp(y) / 4, y.std(ddof=1))
+        mode = stats.invgamma(settings.leaf_shape, scale=settings.leaf_rate)
+        assert settings.leaf_sd * outcome.scale.scale == pytest.approx(
+            2 / 3 * spread / math.sqrt(50)
+        )
+        assert not settings.leaf_sd_fixed
+        at = settings.leaf_sd**2
+        assert mode.pdf(at) > max(mode.pdf(0.98 * at), mode.pdf(1.02 * at))
+    settings, _ = calibrated(y, leaf_sd=0.3)
+    assert settings.leaf_sd_fixed
 
 
 def test_fixed_scales_are_in_units_of_y(rng):
@@ -65,15 +81,34 @@ def test_fixed_scales_are_in_units_of_y(rng):
 
 @pytest.mark.parametrize("p_cont", [0, 1, 2, 30])
 def test_theta_has_prior_mean_one_over_p_cont(p_cont):
-    settings, _ = calibrated([1.0, 2.0, 4.0], p_cont=p_cont, n_trees=20)
-    assert settings.theta == pytest.approx(1 / max(p_cont, 1))
-    assert (settings.theta_a, settings.theta_b) == (20, 20 * max(p_cont - 1, 0))
-    assert settings.theta_fixed == (p_cont <= 1)
+    for prior, a in [("paper", 20.0), ("default", 10.0)]:
+        settings, _ = calibrated([1.0, 2.0, 4.0], p_cont=p_cont, n_trees=20, prior=prior)
+        assert settings.theta == pytest.approx(1 / max(p_cont, 1))
+        assert (settings.theta_a, settings.theta_b) == (a, a * max(p_cont - 1, 0))
+        assert settings.theta_fixed == (p_cont <= 1)
+        assert settings.theta_by_column == (prior == "default")
+
+
+def test_columns_of_axis_rules_are_weighted_or_uniform():
+    weighted, _ = calibrated([1.0, 2.0, 4.0], rules="axis")
+    assert weighted.theta_by_column
+    assert not weighted.theta_fixed
+    uniform, _ = calibrated([1.0, 2.0, 4.0], rules="axis", prior="paper")
+    assert uniform.theta_fixed
+    assert not uniform.theta_by_column
+
+
+def test_paper_prior_is_the_paper_in_every_respect():
+    hyper = Hyperparameters(prior="paper").validated()
+    assert (hyper.min_samples_leaf, hyper.feature_scaling) == (0, "range")
+    assert (hyper.p_change, hyper.p_perturb) == (0.0, 0.0)
+    changed = Hyperparameters(prior="paper", min_samples_leaf=3, p_perturb=0.4).validated()
+    assert (changed.min_samples_leaf, changed.p_change, changed.p_perturb) == (3, 0.0, 0.4)
 
 
 def test_probit_calibration():
     outcome = binary_outcome(np.array([True, False, False, False]))
-    settings = calibrate(Hyperparameters(n_trees=100, k=2.0), outcome, 2)
+    settings = calibrate(Hyperparameters(n_trees=100, k=2.0).validated(), outcome, 2)
     assert settings.leaf_sd == pytest.approx(3 / (2 * 10))
     assert settings.offset == pytest.approx(stats.norm.ppf(0.25))
     assert settings.sigma == 1.0

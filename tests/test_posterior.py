@@ -52,6 +52,13 @@ def test_trace_is_complete(model):
     for name in names - {"axis_share"}:
         assert np.isfinite(trace[name]).all(), name
     assert (trace["n_leaves"] >= 1).all()
+    for move in moves:
+        assert 0 < np.nanmean(trace[move]) < 1
+    assert len(np.unique(trace["leaf_sd"])) > 1
+
+
+def test_trace_of_the_paper_has_two_moves_and_one_leaf_scale(data):
+    trace = ObliqueBARTRegressor(**OPTIONS, prior="paper").fit(*data).posterior_.trace
     assert np.isnan(trace["accept_change"]).all()
     assert 0 < np.nanmean(trace["accept_grow"]) < 1
     assert (trace["leaf_sd"] == trace["leaf_sd"][0, 0]).all()

@@ -21,6 +21,7 @@ from obliquebart.lazy import map_rows
 from obliquebart.persistence import Persistent
 from obliquebart.posterior import FloatArray, Posterior, check_quantiles
 from obliquebart.prior import (
+    CheckedHyperparameters,
     Hyperparameters,
     Outcome,
     binary_outcome,
@@ -61,7 +62,7 @@ _HYPERPARAMETERS = tuple(Hyperparameters.__dataclass_fields__)
 class _Plan(NamedTuple):
     """The validated parameters of one call of fit."""
 
-    hyper: Hyperparameters
+    hyper: CheckedHyperparameters
     schedule: Schedule
 
 
@@ -91,11 +92,11 @@ class _ObliqueBART(Persistent, BaseEstimator):
         schedule = Schedule(self.n_chains, self.n_burn, self.n_draws, self.n_thin)
         return _Plan(Hyperparameters(**given).validated(), schedule.validated())
 
-    def _encode_training(self, X: Any, rows: NDArray[np.int64] | None) -> _Training:
+    def _encode_training(self, X: Any, rows: NDArray[np.int64] | None, plan: _Plan) -> _Training:
         encoding, encoded = Encoding.fit_transform(
             X,
             categorical_features=self.categorical_features,
-            feature_scaling=self.feature_scaling,
+            feature_scaling=plan.hyper.feature_scaling,
             rows=rows,
             owner=type(self).__name__,
         )
@@ -176,8 +177,12 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
     n_chains : int, default=4
         Independent chains. All their draws are used; their agreement tells whether they have
         converged.
+    prior : {"default", "paper"}, default="default"
+        "paper" is the model and sampler of the obliqueBART paper in every respect; "default" adds
+        what was found to help: a learned leaf scale, a sparsity for each column, more moves, no
+        empty leaves. Parameters below that are None follow it.
     rules : {"oblique", "axis"}, default="oblique"
-        "axis" uses one column a rule, which is classical BART.
+        "axis" uses one column a rule; with ``prior="paper"`` that is classical BART.
     alpha, beta : float, default=0.95 and 2.0
         A node at depth d splits with prior probability alpha (1 + d)^-beta.
     k : float, default=2.0
@@ -186,25 +191,29 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         sigma² has an inverse-gamma prior with nu degrees of freedom, such that sigma is below the
         standard deviation of y with probability `sigma_quantile`.
     theta_prior : pair of float or None, default=None
-        The Beta prior of theta, the share of columns in an oblique rule. None: Beta(M, M (p - 1))
-        for M trees and p continuous columns, so that a rule has one column on average.
+        Beta prior (a, b) of theta, the probability that a column is part of an oblique rule. None:
+        (10, 10 (p - 1)) for each of the p continuous columns, so that a rule has one column on
+        average; "paper": one theta for all columns, (M, M (p - 1)) for M trees. With axis rules,
+        a is the concentration of the Dirichlet prior of the columns' weights, 1 by default.
     sigma : float or None, default=None
         A number fixes the noise's standard deviation, in the units of y; None samples it.
     theta : float or None, default=None
         A number in (0, 1] fixes theta; None samples it.
     leaf_sd : float or None, default=None
-        The prior standard deviation of a leaf output, in the units of y; None takes
-        range(y) / (2 k sqrt(n_trees)).
-    min_samples_leaf : int, default=1
-        Training rows that a leaf must have. 0 is the prior of the paper, with empty leaves.
+        A number fixes the prior standard deviation of a leaf output, in the units of y. None
+        samples it, with prior mode (2 / k) min(range(y) / 4, sd(y)) / sqrt(n_trees); "paper"
+        fixes it at range(y) / (2 k sqrt(n_trees)).
+    min_samples_leaf : int or None, default=None
+        Training rows that a leaf must have. None is 1; "paper": 0, with empty leaves.
     categorical_features : "auto", None, or array of names, positions or booleans, default="auto"
         Columns that are categories. "auto" takes the categorical and text columns of a data
         frame, and none of an array.
-    feature_scaling : {"range", "rank", "blend", "joint"}, default="range"
+    feature_scaling : {"range", "rank", "blend", "joint"} or None, default=None
         How a continuous column is mapped to [-1, 1]: by its training range, by ranks, by the mean
-        of both, or by one range for all columns.
-    p_change, p_perturb : float, default=0.0
-        Shares of the moves that redraw a rule, and that move a rule a little.
+        of both, or by one range for all columns. None is "blend"; "paper": "range".
+    p_change, p_perturb : float or None, default=None
+        Shares of the moves that redraw a rule, and that move a rule a little. None is 0.2 and
+        0.3; "paper": none.
     n_jobs : int or None, default=None
         Chains at a time, as in joblib; with more jobs than chains, threads within a chain, and
         threads of a prediction. The draws do not depend on it.
@@ -256,6 +265,7 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         n_draws: int = 1000,
         n_thin: int = 1,
         n_chains: int = 4,
+        prior: Literal["default", "paper"] = "default",
         rules: Literal["oblique", "axis"] = "oblique",
         alpha: float = 0.95,
         beta: float = 2.0,
@@ -266,11 +276,11 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         sigma: float | None = None,
         theta: float | None = None,
         leaf_sd: float | None = None,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | None = None,
         categorical_features: Any = "auto",
-        feature_scaling: str = "range",
-        p_change: float = 0.0,
-        p_perturb: float = 0.0,
+        feature_scaling: str | None = None,
+        p_change: float | None = None,
+        p_perturb: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = "auto",
@@ -280,6 +290,7 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         self.n_draws = n_draws
         self.n_thin = n_thin
         self.n_chains = n_chains
+        self.prior = prior
         self.rules = rules
         self.alpha = alpha
         self.beta = beta
@@ -359,7 +370,7 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         if weights is not None and not weights.all():
             rows = np.flatnonzero(weights)
             values, weights = values[rows], weights[rows]
-        encoding, columns = self._encode_training(X, rows)
+        encoding, columns = self._encode_training(X, rows, plan)
         _check_leaf_size(plan.hyper.min_samples_leaf, len(values))
         outcome = continuous_outcome(values, weights)
         return encoding, outcome, TrainingData(columns, outcome.values, outcome.weights)
@@ -490,8 +501,12 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         Sweeps from one kept draw to the next.
     n_chains : int, default=4
         Independent chains, all of whose draws are used.
+    prior : {"default", "paper"}, default="default"
+        "paper" is the model and sampler of the obliqueBART paper in every respect; "default" adds
+        what was found to help: a learned leaf scale, a sparsity for each column, more moves, no
+        empty leaves. Parameters below that are None follow it.
     rules : {"oblique", "axis"}, default="oblique"
-        "axis" uses one column a rule, which is classical BART.
+        "axis" uses one column a rule; with ``prior="paper"`` that is classical BART.
     alpha, beta : float, default=0.95 and 2.0
         A node at depth d splits with prior probability alpha (1 + d)^-beta.
     k : float, default=2.0
@@ -501,17 +516,18 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
     theta : float or None, default=None
         A number in (0, 1] fixes theta; None samples it.
     leaf_sd : float or None, default=None
-        The prior standard deviation of a leaf output on the probit scale; None takes
-        3 / (k sqrt(n_trees)).
-    min_samples_leaf : int, default=1
-        Training rows that a leaf must have. 0 is the prior of the paper, with empty leaves.
+        A number fixes the prior standard deviation of a leaf output on the probit scale. None
+        samples it, with prior mode 3 / (k sqrt(n_trees)); "paper" fixes it there.
+    min_samples_leaf : int or None, default=None
+        Training rows that a leaf must have. None is 1; "paper": 0, with empty leaves.
     categorical_features : "auto", None, or array of names, positions or booleans, default="auto"
         Columns that are categories. "auto" takes the categorical and text columns of a data
         frame, and none of an array.
-    feature_scaling : {"range", "rank", "blend", "joint"}, default="range"
-        How a continuous column is mapped to [-1, 1].
-    p_change, p_perturb : float, default=0.0
-        Shares of the moves that redraw a rule, and that move a rule a little.
+    feature_scaling : {"range", "rank", "blend", "joint"} or None, default=None
+        How a continuous column is mapped to [-1, 1]. None is "blend"; "paper": "range".
+    p_change, p_perturb : float or None, default=None
+        Shares of the moves that redraw a rule, and that move a rule a little. None is 0.2 and
+        0.3; "paper": none.
     n_jobs : int or None, default=None
         Chains at a time, as in joblib. The draws do not depend on it.
     random_state : int, RandomState or None, default=None
@@ -561,6 +577,7 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         n_draws: int = 1000,
         n_thin: int = 1,
         n_chains: int = 4,
+        prior: Literal["default", "paper"] = "default",
         rules: Literal["oblique", "axis"] = "oblique",
         alpha: float = 0.95,
         beta: float = 2.0,
@@ -568,11 +585,11 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         theta_prior: tuple[float, float] | None = None,
         theta: float | None = None,
         leaf_sd: float | None = None,
-        min_samples_leaf: int = 1,
+        min_samples_leaf: int | None = None,
         categorical_features: Any = "auto",
-        feature_scaling: str = "range",
-        p_change: float = 0.0,
-        p_perturb: float = 0.0,
+        feature_scaling: str | None = None,
+        p_change: float | None = None,
+        p_perturb: float | None = None,
         n_jobs: int | None = None,
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = "auto",
@@ -582,6 +599,7 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         self.n_draws = n_draws
         self.n_thin = n_thin
         self.n_chains = n_chains
+        self.prior = prior
         self.rules = rules
         self.alpha = alpha
         self.beta = beta
@@ -662,7 +680,7 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         if weights is not None and (weights != 1).any():
             rows = np.repeat(np.arange(n_rows), whole_weights(weights))
             labels = labels[rows]
-        encoding, columns = self._encode_training(X, rows)
+        encoding, columns = self._encode_training(X, rows, plan)
         _check_leaf_size(plan.hyper.min_samples_leaf, len(labels))
         classes, codes = np.unique(labels, return_inverse=True)
         return encoding, classes, TrainingData(columns, codes.astype(np.int64), None)

@@ -17,9 +17,12 @@ from scipy.special import ndtri
 from scipy.stats import chi2
 
 from obliquebart import _core
+from obliquebart.encoding import FEATURE_SCALINGS
 from obliquebart.validation import check_choice, check_count, check_number, check_pair
 
 __all__ = [
+    "PRESETS",
+    "CheckedHyperparameters",
     "Hyperparameters",
     "Outcome",
     "OutcomeScale",
@@ -35,12 +38,60 @@ SMALLEST_SCALE, LARGEST_SCALE = 1e-6, 1e6
 
 
 @dataclass(frozen=True)
-class Hyperparameters:
-    """What the user may set of the model and the moves; the only place with defaults.
+class Preset:
+    """What a named prior puts where the user said nothing; reasons are in docs/defaults.md."""
 
-    Scales are in the units of y, and `None` means calibrated or sampled.
+    min_samples_leaf: int
+    feature_scaling: str
+    # Shares of the moves beyond grow and prune.
+    p_change: float
+    p_perturb: float
+    # Shape of the inverse-gamma hyperprior of leaf_sd^2, its mode at the calibrated value; None
+    # fixes leaf_sd there.
+    leaf_shape: float | None
+    # Whether the calibrated leaf scale is bounded by sd(y), which heavy tails do not stretch.
+    robust_leaf: bool
+    # theta_j ~ Beta(a, a (p - 1)) for each column (axis rules: Dirichlet weights of the columns);
+    # None: one theta ~ Beta(M, M (p - 1)) for all (axis rules: columns uniform).
+    theta_a: float | None
+    axis_theta_a: float | None
+
+
+PRESETS = {
+    "default": Preset(
+        min_samples_leaf=1,
+        feature_scaling="blend",
+        p_change=0.2,
+        p_perturb=0.3,
+        leaf_shape=3.0,
+        robust_leaf=True,
+        theta_a=10.0,
+        axis_theta_a=1.0,
+    ),
+    # The paper in every respect: empty leaves are legal, grow and prune only.
+    "paper": Preset(
+        min_samples_leaf=0,
+        feature_scaling="range",
+        p_change=0.0,
+        p_perturb=0.0,
+        leaf_shape=None,
+        robust_leaf=False,
+        theta_a=None,
+        axis_theta_a=None,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """What the user may set of the model and the moves; with `Preset` the place of all defaults.
+
+    Scales are in the units of y. `None` means sampled (`sigma`, `theta`), calibrated (`leaf_sd`),
+    or as the preset of `prior` has it.
     """
 
+    # "default" is ours, "paper" that of OB; see `PRESETS`.
+    prior: str = "default"
     # CGM section 2.2.5: prediction improves up to some number and then hardly changes; 200 is
     # their default.
     n_trees: int = 200
@@ -54,25 +105,35 @@ class Hyperparameters:
     # CGM section 2.2.4: (3, 0.90) is their default, (10, 0.75) conservative, (3, 0.99) aggressive.
     nu: float = 3.0
     sigma_quantile: float = 0.9
-    # OB section 3.1: a = M and prior mean 1 / p_cont, so b = M (p_cont - 1).
     theta_prior: tuple[float, float] | None = None
-    # A number fixes the scale; None samples sigma and theta and calibrates leaf_sd.
     sigma: float | None = None
     theta: float | None = None
     leaf_sd: float | None = None
-    # 1 forbids empty leaves; 0 is the prior of OB as written.
-    min_samples_leaf: int = 1
+    min_samples_leaf: int | None = None
     # "oblique": rules phi'x < c; "axis": one column a rule, classical BART.
     rules: str = "oblique"
-    # Shares of the moves beyond grow and prune; 0 is the sampler of OB.
-    p_change: float = 0.0
-    p_perturb: float = 0.0
+    feature_scaling: str | None = None
+    p_change: float | None = None
+    p_perturb: float | None = None
 
-    def validated(self) -> Hyperparameters:
-        """Return the same with plain Python numbers, or raise an error that names the culprit."""
+    @property
+    def preset(self) -> Preset:
+        """The named prior."""
+        return PRESETS[self.prior]
+
+    def validated(self) -> CheckedHyperparameters:
+        """Return plain numbers, the preset's for None, or raise an error that names the culprit."""
         infinity = math.inf
-        p_change = check_number("p_change", self.p_change, 0, 1, "left")
-        return Hyperparameters(
+        preset = PRESETS[check_choice("prior", self.prior, tuple(PRESETS))]
+        p_change = check_number("p_change", _given(self.p_change, preset.p_change), 0, 1, "left")
+        # A share that was not set makes room for one that was.
+        p_perturb = (
+            min(preset.p_perturb, 0.999 * (1 - p_change))
+            if self.p_perturb is None
+            else check_number("p_perturb", self.p_perturb, 0, 1 - p_change, "left")
+        )
+        return CheckedHyperparameters(
+            prior=self.prior,
             n_trees=check_count("n_trees", self.n_trees, 1),
             alpha=check_number("alpha", self.alpha, 0, 1),
             beta=check_number("beta", self.beta, 0, 1e6, "left"),
@@ -85,11 +146,32 @@ class Hyperparameters:
             sigma=_none_or_number("sigma", self.sigma, infinity),
             theta=_none_or_number("theta", self.theta, 1, "right"),
             leaf_sd=_none_or_number("leaf_sd", self.leaf_sd, infinity),
-            min_samples_leaf=check_count("min_samples_leaf", self.min_samples_leaf, 0),
+            min_samples_leaf=check_count(
+                "min_samples_leaf", _given(self.min_samples_leaf, preset.min_samples_leaf), 0
+            ),
             rules=check_choice("rules", self.rules, ("oblique", "axis")),
+            feature_scaling=check_choice(
+                "feature_scaling",
+                _given(self.feature_scaling, preset.feature_scaling),
+                FEATURE_SCALINGS,
+            ),
             p_change=p_change,
-            p_perturb=check_number("p_perturb", self.p_perturb, 0, 1 - p_change, "left"),
+            p_perturb=p_perturb,
         )
+
+
+@dataclass(frozen=True)
+class CheckedHyperparameters(Hyperparameters):
+    """Validated, and with the preset's values where the user gave none."""
+
+    min_samples_leaf: int = 1
+    feature_scaling: str = "blend"
+    p_change: float = 0.0
+    p_perturb: float = 0.0
+
+
+def _given(value: Any, otherwise: Any) -> Any:
+    return otherwise if value is None else value
 
 
 def _none_or_number(
@@ -169,13 +251,12 @@ def binary_outcome(labels: NDArray[np.bool_]) -> Outcome:
     return Outcome(labels.astype(np.float64), None, OutcomeScale(), "probit")
 
 
-def calibrate(hyper: Hyperparameters, outcome: Outcome, p_cont: int) -> _core.Settings:
+def calibrate(hyper: CheckedHyperparameters, outcome: Outcome, p_cont: int) -> _core.Settings:
     """Turn hyperparameters in the user's units into settings in the engine's.
 
     Parameters
     ----------
-    hyper : Hyperparameters
-        Validated.
+    hyper : CheckedHyperparameters
     outcome : Outcome
         Not constant.
     p_cont : int
@@ -198,26 +279,35 @@ def calibrate(hyper: Hyperparameters, outcome: Outcome, p_cont: int) -> _core.Se
             "p_perturb": hyper.p_perturb,
             "likelihood": outcome.likelihood,
             "offset": float(ndtri(outcome.values.mean())) if probit else 0.0,
-            "leaf_sd": _calibrated_leaf_sd(hyper, outcome),
-            "leaf_sd_fixed": True,
+            **_leaf_prior(hyper, outcome),
             **({"sigma": 1.0, "sigma_fixed": True} if probit else _sigma_prior(hyper, outcome)),
             **_theta_prior(hyper, p_cont),
         }
     )
 
 
-def _calibrated_leaf_sd(hyper: Hyperparameters, outcome: Outcome) -> float:
+def _leaf_prior(hyper: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
+    root = math.sqrt(hyper.n_trees)
     if hyper.leaf_sd is not None:
         leaf_sd = hyper.leaf_sd / outcome.scale.scale
     elif outcome.likelihood == "probit":
-        leaf_sd = 3.0 / (hyper.k * math.sqrt(hyper.n_trees))
+        leaf_sd = 3.0 / (hyper.k * root)
     else:
-        leaf_sd = float(np.ptp(outcome.values)) / (2.0 * hyper.k * math.sqrt(hyper.n_trees))
+        spread = float(np.ptp(outcome.values)) / 4.0
+        if hyper.preset.robust_leaf:
+            spread = min(spread, 1.0)
+        leaf_sd = 2.0 * spread / (hyper.k * root)
     source = f"k={hyper.k:g}" if hyper.leaf_sd is None else f"leaf_sd={hyper.leaf_sd:g}"
-    return _require_scale(source, "leaf outputs", leaf_sd, outcome)
+    _require_scale(source, "leaf outputs", leaf_sd, outcome)
+    shape = hyper.preset.leaf_shape
+    if hyper.leaf_sd is not None or shape is None:
+        return {"leaf_sd": leaf_sd, "leaf_sd_fixed": True}
+    # Inv-Gamma(shape, rate) has its mode at rate / (shape + 1).
+    rate = (shape + 1.0) * leaf_sd**2
+    return {"leaf_sd": leaf_sd, "leaf_sd_fixed": False, "leaf_shape": shape, "leaf_rate": rate}
 
 
-def _sigma_prior(hyper: Hyperparameters, outcome: Outcome) -> dict[str, Any]:
+def _sigma_prior(hyper: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
     if hyper.sigma is not None:
         sigma = hyper.sigma / outcome.scale.sigma_unit
         _require_scale(f"sigma={hyper.sigma:g}", "noise", sigma, outcome)
@@ -232,13 +322,19 @@ def _sigma_prior(hyper: Hyperparameters, outcome: Outcome) -> dict[str, Any]:
     return {"sigma": 1.0, "sigma_fixed": False, "nu": hyper.nu, "lambda_": lambda_}
 
 
-def _theta_prior(hyper: Hyperparameters, p_cont: int) -> dict[str, Any]:
-    a, b = hyper.theta_prior or (float(hyper.n_trees), float(hyper.n_trees) * max(p_cont - 1, 0))
+def _theta_prior(hyper: CheckedHyperparameters, p_cont: int) -> dict[str, Any]:
+    axis = hyper.rules == "axis"
+    by_column = hyper.preset.axis_theta_a if axis else hyper.preset.theta_a
+    a = float(hyper.n_trees) if by_column is None else by_column
+    a, b = hyper.theta_prior or (a, a * max(p_cont - 1, 0))
+    values: dict[str, Any] = {"theta_a": a, "theta_b": b, "theta_by_column": by_column is not None}
     if p_cont <= 1:
         # One column: every continuous rule uses it, and theta says nothing.
-        return {"theta": 1.0, "theta_fixed": True, "theta_a": a, "theta_b": b}
+        return {**values, "theta": 1.0, "theta_fixed": True}
+    if axis:
+        return {**values, "theta": 1.0 / p_cont, "theta_fixed": by_column is None}
     theta = a / (a + b) if hyper.theta is None else hyper.theta
-    return {"theta": theta, "theta_fixed": hyper.theta is not None, "theta_a": a, "theta_b": b}
+    return {**values, "theta": theta, "theta_fixed": hyper.theta is not None}
 
 
 def _require_scale(source: str, what: str, ratio: float, outcome: Outcome) -> float:
@@ -259,7 +355,7 @@ SETTINGS_FIELDS = (
     *("n_trees", "alpha", "beta", "max_depth", "min_samples_leaf", "axis_rules"),
     *("likelihood", "offset", "leaf_sd", "leaf_sd_fixed", "leaf_shape", "leaf_rate"),
     *("sigma", "sigma_fixed", "nu", "lambda_"),
-    *("theta", "theta_fixed", "theta_a", "theta_b"),
+    *("theta", "theta_fixed", "theta_a", "theta_b", "theta_by_column"),
     *("p_change", "p_perturb", "perturb_angle", "perturb_shift"),
 )
 

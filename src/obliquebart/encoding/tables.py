@@ -12,6 +12,7 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from obliquebart.encoding.columns import (
@@ -64,7 +65,7 @@ def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Tab
     >>> table.names, table.column(1).numbers()
     (['x0', 'x1'], array([2., 4.]))
     """
-    if isinstance(X, Mapping):
+    if isinstance(X, Mapping) and not issparse(X):  # one sparse format is a mapping
         return _read_mapping(X, owner, rows)
     if nw.dependencies.is_into_dataframe(X):
         return _read_frame(X, owner, rows)
