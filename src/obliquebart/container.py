@@ -29,8 +29,10 @@ from obliquebart.exceptions import ModelFileError
 __all__ = ["Contents", "pack", "read_file", "unpack", "write_file"]
 
 METADATA_KEY = "obliquebart"
-# Parsing this much JSON still takes less than a second; it is room for a million level names.
+# So much JSON is parsed in less than a second, and has room for a million levels.
 MAX_HEADER = 32_000_000
+MAX_COMMAS = 2_000_000
+MAX_BRACES = 200_000
 
 _NO_DIGEST = b"0" * 64
 # In the file the header is JSON text inside JSON, so its quotes are escaped.
@@ -141,7 +143,9 @@ def _parse_header(data: bytes) -> dict[str, Any]:
 
 
 def _parse_json(text: str) -> Any:
-    """Read JSON more strictly than the standard library: no NaN, no repeated names."""
+    """Read JSON more strictly than the standard library: no NaN, no repeated names, no floods."""
+    if text.count(",") > MAX_COMMAS or text.count("{") > MAX_BRACES:
+        raise ValueError("it has too many entries")
     return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
 
 

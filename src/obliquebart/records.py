@@ -133,22 +133,28 @@ class Reader:
         """Return a sampler's state; what only the sampler can tell, it checks when it takes it."""
         state: State = {
             "n_sweeps": field(numbers, "n_sweeps", int),
-            **{name: field(numbers, name, float) for name in ("sigma", "theta", "leaf_sd")},
+            "sigma": field(numbers, "sigma", float),
+            "leaf_sd": field(numbers, "leaf_sd", float),
+            "theta": self.numbers(prefix + "theta", (None,), 0.0, 1.0, nan=False),
         }
         if not (
             0 <= state["n_sweeps"] <= MAX_COUNT
             and state["sigma"] > 0
             and state["leaf_sd"] > 0
-            # A sampler that may draw no column at all would try for ever.
-            and (0 < state["theta"] <= 1 or self._p_cont == 0)
+            # A sampler that can draw no column at all would try for ever.
+            and (state["theta"].any() or self._p_cont == 0)
         ):
             raise ModelFileError(f"{prefix} has numbers out of range")
         ensemble = self.draws(prefix, 1, n_trees)
         state.update(ensemble.to_arrays())
         state["leaf_code"] = self.array(prefix + "leaf_code", np.uint8, len(state["outputs"]))
         state["residual"] = self.array(prefix + "residual", np.float32, None)
+        rows = [state["residual"]]
         if has_target:
             state["target"] = self.array(prefix + "target", np.float64, len(state["residual"]))
+            rows.append(state["target"])
+        if not all(np.isfinite(values).all() for values in rows):
+            raise ModelFileError(f"{prefix} has a row that is not finite")
         state["changed"] = self.array(prefix + "changed", np.uint8, n_trees)
         state["rng"] = self.array(prefix + "rng", np.uint64, 4)
         if not state["rng"].any():

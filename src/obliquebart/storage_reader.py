@@ -92,6 +92,10 @@ def _read_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
 
 
 def _read_encoding(header: dict[str, Any], reader: Reader) -> Encoding:
+    names = field(header, "names", list)
+    if any(type(name) is not str for name in [*names, field(header, "owner", str)]):
+        raise ModelFileError("a name of its columns is no text")
+    field(header, "is_named", bool)
     knots = reader.array("encoding.knots", np.float64, None)
     heights = reader.array("encoding.heights", np.float64, None)
     columns = []
@@ -188,9 +192,10 @@ def _read_prior(prior: dict[str, Any]) -> dict[str, Any]:
     settings = _core.Settings()
     if set(prior) == CONSTANT_PRIOR:
         return {"likelihood": field(prior, "likelihood", str), "n_trees": _size(prior, "n_trees")}
-    if set(prior) != set(SETTINGS_FIELDS):
-        raise ModelFileError("its prior does not have the fields that it should have")
-    for name in SETTINGS_FIELDS:
+    # A field that is younger than the file has its default.
+    for name in prior:
+        if name not in SETTINGS_FIELDS:
+            raise ModelFileError(f"its prior has an unknown field {name[:80]!r}")
         field(prior, name, type(getattr(settings, name)))
     try:
         settings = settings_from_dict(prior)
