@@ -15,7 +15,18 @@ CellGeometry::CellGeometry(std::int64_t p_cont, std::vector<std::uint32_t> n_lev
       local_(static_cast<std::size_t>(p_cont), -1),
       touched_mark_(static_cast<std::size_t>(p_cont), 0) {
   touched_.reserve(static_cast<std::size_t>(p_cont));
-  rows_.reserve(256);
+  lp_lower_.reserve(static_cast<std::size_t>(p_cont));
+  lp_upper_.reserve(static_cast<std::size_t>(p_cont));
+  // What usual cells need; for larger ones the buffers grow to twice what is asked for.
+  rows_.reserve(kMaxLeaves);
+  reserve(16, std::min(static_cast<std::size_t>(p_cont), std::size_t{32}));
+}
+
+void CellGeometry::reserve(std::size_t n_rows, std::size_t n_cols) {
+  a_.reserve(n_rows * n_cols);
+  b_.reserve(n_rows);
+  objective_.reserve(n_cols);
+  workspace_.reserve(n_rows, n_cols);
 }
 
 void CellGeometry::touch(std::uint32_t column) {
@@ -96,6 +107,9 @@ Range CellGeometry::lp_range(std::span<const PhiEntry> phi) {
   const auto connected = [](const Row& row) { return row.connected; };
   const auto n_rows =
       static_cast<std::size_t>(std::count_if(rows_.begin(), rows_.end(), connected));
+  if (n_rows > b_.capacity() || n_cols > objective_.capacity())
+    reserve(std::max(b_.capacity(), std::min(2 * n_rows, std::size_t{kMaxLeaves})),
+            std::max(objective_.capacity(), std::min(2 * n_cols, local_.size())));
   a_.assign(n_rows * n_cols, 0.0);
   b_.clear();
   for (const Row& row : rows_) {

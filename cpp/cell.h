@@ -40,6 +40,7 @@ class CellGeometry {
     double sign, bound;  // sign phi'x <= bound
     bool connected;
   };
+  void reserve(std::size_t n_rows, std::size_t n_cols);
   bool collect(const RulePools& pools, const Tree& tree, int node);
   void touch(std::uint32_t column);
   void connect(std::span<const PhiEntry> phi);

@@ -120,7 +120,7 @@ class DualSimplex {
         cost_scale_(cost_scale),
         w_(buffers) {
     const auto n = static_cast<std::size_t>(n_), m = static_cast<std::size_t>(m_);
-    if (w_.at_upper.size() < n || w_.basic.size() < m || w_.tableau.size() < n * m) grow(n, m);
+    if (w_.at_upper.size() < n || w_.basic.size() < m || w_.tableau.size() < n * m) w_.grow(n, m);
     tableau_ = w_.tableau.data();
     cost_ = w_.cost.data();
     basic_value_ = w_.basic_value.data();
@@ -211,21 +211,6 @@ class DualSimplex {
   }
 
  private:
-  void grow(std::size_t n, std::size_t m) {
-    n = std::max(n, w_.at_upper.size());
-    m = std::max(m, w_.basic.size());
-    w_.tableau.resize(n * m);
-    w_.cost.resize(n);
-    w_.basic_value.resize(m);
-    w_.point.resize(n);
-    w_.multiplier.resize(m);
-    w_.candidates.resize(n);
-    w_.basic.resize(m);
-    w_.nonbasic.resize(n);
-    w_.flips.resize(n);
-    w_.at_upper.resize(n);
-  }
-
   std::ptrdiff_t offset(int row) const { return static_cast<std::ptrdiff_t>(row) * n_; }
   double bound(int variable, bool upper) const {
     if (variable >= n_) return upper ? infinity : 0.0;

@@ -1,6 +1,8 @@
 // The range of a direction over a cell: a small dense linear programme, solved with a certificate.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <vector>
 
 namespace obart {
@@ -50,6 +52,22 @@ struct Buffers {
   std::vector<Candidate<Real>> candidates;
   std::vector<int> basic, nonbasic, flips;
   std::vector<unsigned char> at_upper;
+
+  // Room for n columns and m rows, at least what there is already.
+  void grow(std::size_t n, std::size_t m) {
+    n = std::max(n, at_upper.size());
+    m = std::max(m, basic.size());
+    tableau.resize(n * m);
+    cost.resize(n);
+    basic_value.resize(m);
+    point.resize(n);
+    multiplier.resize(m);
+    candidates.resize(n);
+    basic.resize(m);
+    nonbasic.resize(n);
+    flips.resize(n);
+    at_upper.resize(n);
+  }
 };
 
 }  // namespace lp_detail
@@ -61,6 +79,14 @@ class LpWorkspace {
   std::vector<unsigned char> at_upper;  // the vertex of the box where the objective is largest
   lp_detail::Buffers<double> fast;
   lp_detail::Buffers<lp_detail::DoubleDouble> precise;
+
+  // Problems of this size will need no memory.
+  void reserve(std::size_t n_rows, std::size_t n_cols) {
+    scale.resize(std::max(scale.size(), n_rows + n_cols));
+    at_upper.resize(std::max(at_upper.size(), n_cols));
+    fast.grow(n_cols, n_rows);
+    precise.grow(n_cols, n_rows);
+  }
 };
 
 LpResult lp_maximise(const LpProblem& problem, LpWorkspace& workspace);

@@ -1,5 +1,6 @@
 #include "sampler.h"
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -40,27 +41,44 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
   set_theta({data_->p_cont() == 1 && !settings.theta_fixed ? 1.0 : settings.theta});
   const auto n_trees = static_cast<std::size_t>(settings.n_trees);
   trees_.assign(n_trees, Tree(data_->n_rows()));
-  for (Tree& tree : trees_) tree = Tree(data_->n_rows());  // copies do not keep reserved room
+  reserve();
   code_ = AlignedBuffer<std::uint8_t>(n_trees * n_padded_, kPaddingCode);
   right_ = AlignedBuffer<std::uint64_t>(n_trees * n_groups_);
   residual_ = AlignedBuffer<float>(n_padded_);
   proposals_.resize(n_trees);
   right_counts_.resize(n_trees);
-  route_tasks_.reserve(n_trees);
-  route_trees_.reserve(n_trees);
-  route_terms_.reserve(n_trees * 8);
   thread_counts_.resize(static_cast<std::size_t>(team_.size()) * n_trees * 2);
-  cells_.reserve(kMaxLeaves + 2);
-  sums_.reserve(static_cast<std::size_t>(data_->n_blocks()) * 16);
-  stats_.reserve(kMaxLeaves + 2);
-  new_stats_.reserve(kMaxLeaves + 2);
-  old_output_.reserve(kMaxLeaves + 2);
-  pools_.phi.reserve(n_trees * 64, n_trees * 8);
-  pools_.levels.reserve(n_trees * 64, n_trees * 8);
   changed_.assign(n_trees, 1);
   refresh_.resize(static_cast<std::size_t>(kBlockRows));
   rebuild_codes();
   refresh_residual();
+}
+
+// Room for whatever a sweep may need, so that it does not allocate. What has no small bound, the
+// spans of the rules and the terms of a sweep's proposals, has room for what is usual and doubles
+// when there is more than ever before. Memory that is never touched costs nothing.
+void Sampler::reserve() {
+  const std::size_t n_trees = trees_.size();
+  const auto n_rows = std::max<std::int64_t>(data_->n_rows(), 1);
+  const std::int64_t most_leaves =
+      settings_.min_samples_leaf == 0
+          ? kMaxLeaves
+          : std::min<std::int64_t>(kMaxLeaves, n_rows / settings_.min_samples_leaf);
+  for (Tree& tree : trees_) tree.reserve(std::max<std::int64_t>(most_leaves, 1));
+  route_tasks_.reserve(n_trees);
+  route_trees_.reserve(n_trees);
+  route_terms_.reserve(n_trees * std::min<std::size_t>(n_nonzero_.size(), 64));
+  const std::size_t most_cells = kMaxLeaves + 2;
+  cells_.reserve(most_cells);
+  sums_.reserve(static_cast<std::size_t>(data_->n_blocks()) * most_cells);
+  if (likelihood_.weight() != nullptr) weights_.reserve(sums_.capacity());
+  stats_.reserve(most_cells);
+  new_stats_.reserve(most_cells);
+  old_output_.reserve(most_cells);
+  std::uint32_t n_words = 1;
+  for (const std::uint32_t n : data_->n_levels()) n_words = std::max(n_words, level_words(n));
+  pools_.phi.reserve(n_trees * 64, n_trees * 8);
+  pools_.levels.reserve(n_trees * 8 * std::bit_ceil(n_words), n_trees * 8);
 }
 
 void Sampler::sweep() {
@@ -118,7 +136,8 @@ void Sampler::route_all() {
   for (const Proposal& proposal : proposals_)
     if (proposal.has_rule() && proposal.rule.kind == RuleKind::continuous)
       n_terms += proposal.rule.n_items;
-  route_terms_.reserve(n_terms);  // the tasks point into it
+  // The tasks point into it. Twice, or it would be a little too small again and again.
+  if (route_terms_.capacity() < n_terms) route_terms_.reserve(2 * n_terms);
   for (std::size_t m = 0; m < trees_.size(); ++m) {
     const Proposal& proposal = proposals_[m];
     if (!proposal.has_rule()) continue;
@@ -284,6 +303,7 @@ void Sampler::update_tree(std::size_t m, FusedTask& task) {
   }
 
   const bool accepted = accepts(proposal);
+  if (!accepted && proposal.has_rule()) pools_.release(proposal.rule);
   new_stats_.assign(stats_.begin(), stats_.begin() + old_leaves);
   if (proposal.has_rule()) {
     const std::size_t l = proposal.left_code;

@@ -103,6 +103,8 @@ class Sampler {
     std::int64_t of_left, of_right;  // rows that go right, among those with left_code, right_code
   };
 
+  void reserve();
+
   // The three phases, then the scales.
   void propose_all();
   void route_all();

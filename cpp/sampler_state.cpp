@@ -37,6 +37,7 @@ void Sampler::set_ensemble(const Draws& draws, std::int64_t index) {
     visit(visit, 0);
   }
   changed_.assign(trees_.size(), 1);
+  reserve();
   rebuild_codes();
   refresh_residual();
 }

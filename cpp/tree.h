@@ -30,12 +30,16 @@ struct Node {
 class Tree {
  public:
   explicit Tree(std::int64_t n_rows = 0) {
-    nodes_.reserve(16);
-    free_.reserve(16);
-    leaf_of_code_.reserve(16);
     nodes_.emplace_back();
     nodes_[0].n_rows = n_rows;
     leaf_of_code_.push_back(0);
+  }
+
+  // Room for so many leaves, so that a sweep need not allocate. Copies do not keep it.
+  void reserve(std::int64_t n_leaves) {
+    nodes_.reserve(static_cast<std::size_t>(2 * n_leaves - 1));
+    free_.reserve(static_cast<std::size_t>(2 * n_leaves - 1));
+    leaf_of_code_.reserve(static_cast<std::size_t>(n_leaves));
   }
 
   int n_leaves() const { return static_cast<int>(leaf_of_code_.size()); }

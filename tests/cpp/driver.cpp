@@ -1,0 +1,134 @@
+// Measures and exercises the core without Python. Each command prints JSON, one object a line:
+//   driver list                                     the scenarios
+//   driver allocations SCENARIO N WARM_UP SWEEPS    allocations in SWEEPS sweeps after WARM_UP
+//   driver sweeps SCENARIO N WARM_UP SWEEPS         CPU time; `measured_sweeps` is what a profiler
+//                                                   should look at
+//   driver threads                                  chains, threads and prediction side by side
+#include <chrono>
+#include <cinttypes>
+#include <cstdio>
+#include <cstring>
+#include <ctime>
+#include <exception>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "allocations.h"
+#include "predict.h"
+#include "scenarios.h"
+
+// A C name that profilers find; not inlined, so that there is something to find.
+extern "C" __attribute__((noinline)) void measured_sweeps(obart::Sampler& sampler,
+                                                          std::int64_t n_sweeps) {
+  for (std::int64_t s = 0; s < n_sweeps; ++s) sampler.sweep();
+}
+
+namespace obart::testing {
+namespace {
+
+struct Run {
+  std::string scenario;
+  std::int64_t n_rows, warm_up, n_sweeps;
+};
+
+std::unique_ptr<Sampler> warm_sampler(const Run& run) {
+  const Scenario& chosen = scenario(run.scenario);
+  const Table table = make_table(run.n_rows, chosen.shape);
+  std::unique_ptr<Sampler> sampler = make_sampler(table, make_settings(chosen));
+  for (std::int64_t s = 0; s < run.warm_up; ++s) sampler->sweep();
+  return sampler;
+}
+
+void count_allocations(const Run& run) {
+  const std::unique_ptr<Sampler> sampler = warm_sampler(run);
+  const std::int64_t before = n_allocations();
+  measured_sweeps(*sampler, run.n_sweeps);
+  std::printf("{\"scenario\": \"%s\", \"allocations\": %" PRId64 "}\n", run.scenario.c_str(),
+              n_allocations() - before);
+}
+
+void time_sweeps(const Run& run) {
+  const std::unique_ptr<Sampler> sampler = warm_sampler(run);
+  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t cpu_start = std::clock();
+  measured_sweeps(*sampler, run.n_sweeps);
+  const double cpu = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC;
+  const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+  const auto n_sweeps = static_cast<double>(run.n_sweeps);
+  std::printf(
+      "{\"scenario\": \"%s\", \"n\": %" PRId64
+      ", \"simd\": \"%s\", \"cpu_us_per_sweep\": %.3f, \"wall_us_per_sweep\": %.3f, "
+      "\"n_leaves\": %.4f, \"sigma\": %.17g}\n",
+      run.scenario.c_str(), run.n_rows, kernels().name, 1e6 * cpu / n_sweeps,
+      1e6 * wall.count() / n_sweeps, sampler->last().n_leaves, sampler->sigma());
+}
+
+// What the thread sanitizer should see: two chains of two and three threads on the same data, a
+// watcher that stops one of them, and prediction on three threads from the draws of the other.
+void exercise_threads() {
+  const Scenario& chosen = scenario("mixed");
+  const Table table = make_table(5000, chosen.shape);
+  Control control[2];
+  std::vector<std::unique_ptr<Sampler>> chains;
+  for (std::int64_t c = 0; c < 2; ++c) {
+    Settings settings = make_settings(chosen);
+    settings.n_trees = 20;
+    settings.n_threads = 2 + c;
+    chains.push_back(make_sampler(table, settings, static_cast<std::uint64_t>(c)));
+  }
+  std::thread first([&] { chains[0]->run(20, 30, 1, control[0]); });
+  std::thread second([&] { chains[1]->run(20, 1'000'000'000, 1, control[1]); });
+  while (control[1].sweep() < 40) std::this_thread::yield();
+  control[1].stop();
+  first.join();
+  second.join();
+
+  const auto n = static_cast<std::size_t>(table.data->n_rows());
+  std::vector<double> mean(n), sd(n), quantiles(2 * n);
+  const Draws& draws = chains[0]->draws();
+  const std::vector<double> noise(static_cast<std::size_t>(draws.n_draws()), 0.4);
+  summarise(draws, *table.data, {Link::identity, 0.0, 3}, {{0.05, 0.95}, noise.data()},
+            {mean.data(), sd.data(), quantiles.data()});
+  std::vector<float> values(n * static_cast<std::size_t>(draws.n_draws()));
+  predict_draws(draws, *table.data, {Link::probit, 0.1, 3}, values.data());
+  std::size_t n_problems = 0;
+  for (const auto& chain : chains) n_problems += chain->check().size();
+  std::printf("{\"problems\": %zu, \"draws\": %" PRId64 ", \"mean\": %.17g}\n", n_problems,
+              draws.n_draws(), mean[0]);
+  if (n_problems > 0) throw std::runtime_error("broken invariants");
+}
+
+int usage() {
+  std::fputs(
+      "usage: driver list | threads | (allocations | sweeps) SCENARIO N WARM_UP SWEEPS\n", stderr);
+  return 2;
+}
+
+int run(const std::vector<std::string>& words) {
+  const std::string command = words.empty() ? "" : words[0];
+  if (command == "list" && words.size() == 1) {
+    for (const Scenario& s : scenarios()) std::printf("{\"scenario\": \"%s\"}\n", s.name.c_str());
+    return 0;
+  }
+  if (command == "threads" && words.size() == 1) {
+    exercise_threads();
+    return 0;
+  }
+  if (words.size() != 5 || (command != "allocations" && command != "sweeps")) return usage();
+  const Run what{words[1], std::stoll(words[2]), std::stoll(words[3]), std::stoll(words[4])};
+  command == "sweeps" ? time_sweeps(what) : count_allocations(what);
+  return 0;
+}
+
+}  // namespace
+}  // namespace obart::testing
+
+int main(int argc, char** argv) {
+  try {
+    return obart::testing::run(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
