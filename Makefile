@@ -17,8 +17,8 @@ $(shell for p in $(if $(filter any,$(1)),python3 $(VERSIONS:%=python%),python$(1
 endef
 PYTHON ?= $(call find-python,any)
 
-CORE := CMakeLists.txt pyproject.toml $(wildcard cpp/*.h cpp/*.cpp)
-CPP = $(wildcard cpp/*.h cpp/*.cpp)
+CPP = $(wildcard cpp/*.h cpp/*.cpp tests/cpp/*.h tests/cpp/*.cpp)
+CORE := CMakeLists.txt pyproject.toml $(CPP)
 SOURCES := $(CORE) $(shell find src -name '*.py')
 
 # $(call new-env,python,folder): an environment with the build tools.
@@ -28,16 +28,19 @@ define new-env
 	$(2)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
 	$(2)/bin/python -m pip install --quiet --group build
 endef
-# $(call install,folder,build folder,what,more options): compile and install.
+# $(call install,folder,build folder,what,more options): compile and install. The build folder
+# also gets the driver that tests the core without Python; $(call driver,build folder) tells where.
 define install
-	$(1)/bin/python -m pip install --quiet --no-build-isolation -C build-dir=build/$(2) $(4) $(3)
+	$(1)/bin/python -m pip install --quiet --no-build-isolation -C build-dir=build/$(2) \
+	  -C cmake.define.OBLIQUEBART_DRIVER=ON $(4) $(3)
 endef
+driver = OBLIQUEBART_DRIVER=$(CURDIR)/build/$(1)/obart_driver
 
 ##@ Everyday
 .PHONY: help
 help:  ## List the commands
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: .venv/.built  ## Make .venv and install the package in it, editable (quick when nothing changed)
@@ -55,7 +58,7 @@ demo: build  ## Fit two data sets, print the errors, draw the picture
 
 .PHONY: test
 test: build  ## Run the tests (PYTEST_ARGS="-k name" to choose)
-	.venv/bin/python -m pytest $(PYTEST_ARGS)
+	$(call driver,dev) .venv/bin/python -m pytest $(PYTEST_ARGS)
 
 .PHONY: lint
 lint: build  ## Check style and types, change nothing
@@ -76,7 +79,7 @@ test-all: $(VERSIONS:%=test-%)  ## Run the tests on Python 3.10 to 3.13, from an
 
 .PHONY: $(VERSIONS:%=test-%)
 $(VERSIONS:%=test-%): test-%: .venvs/%/.built
-	.venvs/$*/bin/python -m pytest $(PYTEST_ARGS)
+	$(call driver,$*) .venvs/$*/bin/python -m pytest $(PYTEST_ARGS)
 
 .venvs/%/.tools: pyproject.toml
 	@test -n "$(call find-python,$*)" || { echo "Python $* not found"; exit 1; }
@@ -90,6 +93,10 @@ $(VERSIONS:%=test-%): test-%: .venvs/%/.built
 .PHONY: calibrate
 calibrate: build  ## Run the long statistical tests
 	.venv/bin/python -m pytest -m long --timeout=0 $(PYTEST_ARGS)
+
+.PHONY: instructions
+instructions: build  ## Compare the instructions a sweep with those recorded (needs valgrind)
+	$(call driver,dev) .venv/bin/python benchmarks/instructions.py
 
 .PHONY: bugs
 bugs: .venv-bugs/.built  ## Show that the tests catch every planted bug

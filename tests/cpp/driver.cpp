@@ -1,4 +1,5 @@
 // Measures and exercises the core without Python. Each command prints JSON, one object a line:
+//   driver about                                    compiler and machine
 //   driver list                                     the scenarios
 //   driver allocations SCENARIO N WARM_UP SWEEPS    allocations in SWEEPS sweeps after WARM_UP
 //   driver sweeps SCENARIO N WARM_UP SWEEPS         CPU time; `measured_sweeps` is what a profiler
@@ -56,12 +57,11 @@ void time_sweeps(const Run& run) {
   const double cpu = static_cast<double>(std::clock() - cpu_start) / CLOCKS_PER_SEC;
   const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
   const auto n_sweeps = static_cast<double>(run.n_sweeps);
-  std::printf(
-      "{\"scenario\": \"%s\", \"n\": %" PRId64
-      ", \"simd\": \"%s\", \"cpu_us_per_sweep\": %.3f, \"wall_us_per_sweep\": %.3f, "
-      "\"n_leaves\": %.4f, \"sigma\": %.17g}\n",
-      run.scenario.c_str(), run.n_rows, kernels().name, 1e6 * cpu / n_sweeps,
-      1e6 * wall.count() / n_sweeps, sampler->last().n_leaves, sampler->sigma());
+  std::printf("{\"scenario\": \"%s\", \"n\": %" PRId64
+              ", \"simd\": \"%s\", \"cpu_us_per_sweep\": %.3f, \"wall_us_per_sweep\": %.3f, "
+              "\"n_leaves\": %.4f, \"sigma\": %.17g}\n",
+              run.scenario.c_str(), run.n_rows, kernels().name, 1e6 * cpu / n_sweeps,
+              1e6 * wall.count() / n_sweeps, sampler->last().n_leaves, sampler->sigma());
 }
 
 // What the thread sanitizer should see: two chains of two and three threads on the same data, a
@@ -99,9 +99,25 @@ void exercise_threads() {
   if (n_problems > 0) throw std::runtime_error("broken invariants");
 }
 
+// Counts of instructions can be compared for one compiler and one architecture only.
+void print_about() {
+#if defined(__clang__)
+  std::printf("{\"compiler\": \"clang %d\", ", __clang_major__);
+#else
+  std::printf("{\"compiler\": \"gcc %d\", ", __GNUC__);
+#endif
+#if defined(__x86_64__)
+  std::printf("\"architecture\": \"x86-64\", ");
+#else
+  std::printf("\"architecture\": \"other\", ");
+#endif
+  std::printf("\"simd\": \"%s\"}\n", kernels().name);
+}
+
 int usage() {
   std::fputs(
-      "usage: driver list | threads | (allocations | sweeps) SCENARIO N WARM_UP SWEEPS\n", stderr);
+      "usage: driver about | list | threads | (allocations | sweeps) SCENARIO N WARM_UP SWEEPS\n",
+      stderr);
   return 2;
 }
 
@@ -109,6 +125,10 @@ int run(const std::vector<std::string>& words) {
   const std::string command = words.empty() ? "" : words[0];
   if (command == "list" && words.size() == 1) {
     for (const Scenario& s : scenarios()) std::printf("{\"scenario\": \"%s\"}\n", s.name.c_str());
+    return 0;
+  }
+  if (command == "about" && words.size() == 1) {
+    print_about();
     return 0;
   }
   if (command == "threads" && words.size() == 1) {

@@ -139,8 +139,8 @@ Settings make_settings(const Scenario& scenario) {
 std::unique_ptr<Sampler> make_sampler(const Table& table, const Settings& settings,
                                       std::uint64_t chain) {
   return std::make_unique<Sampler>(table.data, table.y.data(),
-                                   table.weights.empty() ? nullptr : table.weights.data(),
-                                   settings, std::uint64_t{7}, chain);
+                                   table.weights.empty() ? nullptr : table.weights.data(), settings,
+                                   std::uint64_t{7}, chain);
 }
 
 }  // namespace obart::testing

@@ -1,0 +1,74 @@
+"""The core without Python (tests/cpp): a sweep allocates nothing and has not grown."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+import instructions  # noqa: E402
+
+SCENARIOS = (
+    "oblique",
+    "axis",
+    "empty_leaves",
+    "missing",
+    "weighted",
+    "probit",
+    "categorical",
+    "mixed",
+    "moves",
+    "theta_by_column",
+    "axis_theta_by_column",
+    "dense",
+    "many_columns",
+    "wide_trees",
+    "threads",
+)
+
+
+@pytest.fixture(scope="module")
+def driver() -> Path:
+    try:
+        return instructions.driver_path()
+    except instructions.UnavailableError as reason:
+        pytest.skip(str(reason))
+
+
+def run(driver: Path, *words: str | int) -> list[dict[str, object]]:
+    found = subprocess.run(
+        [driver, *map(str, words)], capture_output=True, text=True, check=True, env=os.environ
+    )
+    return [json.loads(line) for line in found.stdout.splitlines()]
+
+
+def test_the_list_of_scenarios_is_whole(driver: Path) -> None:
+    assert tuple(row["scenario"] for row in run(driver, "list")) == SCENARIOS
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_a_sweep_does_not_allocate(driver: Path, scenario: str) -> None:
+    n = 3000 if scenario == "threads" else 300  # one block of rows needs no second thread
+    n_sweeps = {"threads": 50, "wide_trees": 300}.get(scenario, 2000)
+    (row,) = run(driver, "allocations", scenario, n, 100, n_sweeps)
+    assert row["allocations"] == 0
+
+
+def test_chains_threads_and_prediction_side_by_side(driver: Path) -> None:
+    (row,) = run(driver, "threads")
+    assert row["problems"] == 0
+
+
+def test_a_sweep_takes_no_more_instructions_than_recorded() -> None:
+    """Short form of `make instructions`."""
+    try:
+        found = instructions.compare(instructions.SHORT)
+    except instructions.UnavailableError as reason:
+        pytest.skip(str(reason))
+    assert not instructions.too_large(found)
