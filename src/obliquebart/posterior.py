@@ -130,6 +130,9 @@ class Posterior(PosteriorViews):
             }
             trace["burn_sigma"] = self.burn_sigma[number]
             chains.append(chain._replace(trace=trace))
+        # After an interrupt; here no chain is given up for the draws of another.
+        length = min(map(_length, chains))
+        chains = [_cut_chain(chain, length, self.encoding) for chain in chains]
         return self._from_chains(chains, self.encoding, self.settings, self.scale)
 
     @classmethod
