@@ -114,6 +114,25 @@ bench: .venv-bench/.built  ## Time a sweep against other packages, in an environ
 	$(call install,.venv-bench,bench,.)
 	@touch $@
 
+.PHONY: docs
+docs: .venv-docs/.built  ## Build the documentation, run its gallery; a warning is an error
+	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going -q docs build/docs/html
+	.venv-docs/bin/python docs/tools/check_links.py build/docs/html
+	@echo "Open build/docs/html/index.html"
+
+.venv-docs/.tools: pyproject.toml
+	$(call new-env,$(PYTHON),.venv-docs)
+	.venv-docs/bin/python -m pip install --quiet --group docs
+	@touch $@
+.venv-docs/.built: .venv-docs/.tools $(CORE)
+	$(call install,.venv-docs,docs-core,-e ".[dask]" "pandas>=2.2")
+	@touch $@
+
+.PHONY: docs-check
+docs-check: docs  ## Look at the site in Chromium, narrow and wide, light and dark (needs npm)
+	npm install --silent --no-save --prefix build/docs/npm axe-core@4
+	.venv-docs/bin/python docs/tools/check_site.py build/docs/html build/docs/npm build/docs/shots
+
 # The sanitizer's runtime must be in the process before Python starts.
 SANITIZE_TESTS ?= tests
 ASAN := address,undefined
