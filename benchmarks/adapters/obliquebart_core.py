@@ -30,8 +30,8 @@ def sampler(problem: Problem, likelihood: str = "gaussian", **settings: Any) -> 
         outcome = binary_outcome(problem.binary == 1)
     else:
         outcome = continuous_outcome(problem.y)
-    hyper = Hyperparameters(n_trees=problem.n_trees, p_change=0.0, p_perturb=0.0)
-    prior = calibrate(hyper, outcome, problem.x.shape[1])
+    hyper = Hyperparameters(prior="paper", n_trees=problem.n_trees, min_samples_leaf=1)
+    prior = calibrate(hyper.validated(), outcome, problem.x.shape[1])
     for name, value in settings.items():
         setattr(prior, name, value)
     return _core.Sampler(columns(problem.x), outcome.values, None, prior, problem.seed, 0)
@@ -76,3 +76,10 @@ def predictor(problem: Problem, n_draws: int, n_threads: int) -> Callable[[np.nd
         return elapsed
 
     return seconds
+
+
+def posterior_mean(
+    x: np.ndarray, y: np.ndarray, x_test: np.ndarray, seed: int, **parameters: Any
+) -> np.ndarray:
+    """Our defaults; `parameters` override them."""
+    return ObliqueBARTRegressor(random_state=seed, **parameters).fit(x, y).predict(x_test)
