@@ -137,13 +137,18 @@ docs-check: docs  ## Look at the site in Chromium, narrow and wide, light and da
 SANITIZE_TESTS ?= tests
 ASAN := address,undefined
 preload = $(shell $${CXX:-c++} -print-file-name=lib$(1).so)
+asan-env = LD_PRELOAD="$(call preload,asan) $(call preload,ubsan) $(call preload,stdc++)" \
+  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
 .PHONY: sanitize
 sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests under the sanitizers
-	LD_PRELOAD="$(call preload,asan) $(call preload,ubsan) $(call preload,stdc++)" \
-	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	  .venv-asan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
+	$(asan-env) .venv-asan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
 	LD_PRELOAD="$(call preload,tsan) $(call preload,stdc++)" \
 	  .venv-tsan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
+
+FUZZ_SECONDS ?= 120
+.PHONY: fuzz
+fuzz: .venv-asan/.built  ## Load mutated model files under the address sanitizer for two minutes
+	$(asan-env) .venv-asan/bin/python tests/fuzz/model_file.py --seconds $(FUZZ_SECONDS)
 
 .venv-asan/.tools .venv-tsan/.tools: pyproject.toml
 	$(call new-env,$(PYTHON),$(@D))
