@@ -269,6 +269,8 @@ def report(
 @command
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("obliquebart-demo"),
+    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 1000,
+    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 1000,
     n_jobs: Jobs = None,
     quiet: Quiet = False,
 ) -> None:
@@ -279,15 +281,15 @@ def demo(
     for path, seed in ((train, 1), (test, 2)):
         work.write_columns(work.simulated_table(300, seed), path)
     model, page = folder / "model.obart", folder / "report.html"
+    sizes = ["--n-burn", str(n_burn), "--n-draws", str(n_draws)]
     jobs = [] if n_jobs is None else ["--n-jobs", str(n_jobs)]
     screen.say(
         "A simulated table: y jumps where age / 30 + bmi / 8 passes a line, which no rule with one "
         "column can follow, and depends on the site. The last column is noise."
     )
     start = time.perf_counter()
-    moves = ["--set", "p_change=0.2", "--set", "p_perturb=0.3"]
     for words in (
-        ["fit", str(train), "-t", "y", "-o", str(model), "--seed", "1", *moves, *jobs],
+        ["fit", str(train), "-t", "y", "-o", str(model), "--seed", "1", *sizes, *jobs],
         ["predict", str(model), str(test), "-o", str(folder / "predictions.csv")],
         ["summary", str(model), str(test)],
         ["report", str(model), str(test), "-o", str(page)],

@@ -178,7 +178,7 @@ def read_data(path: str, delimiter: str | None = None, decimal: str = ".") -> Da
     Parameters
     ----------
     path : str
-        The file. `.parquet` and `.pq` are Parquet, everything else is CSV.
+        The file. Parquet is known by its name or its first bytes, everything else is CSV.
     delimiter : str, optional
         Between the columns of CSV; the most frequent of comma, semicolon, tab and bar in the
         header unless given.
@@ -192,7 +192,7 @@ def read_data(path: str, delimiter: str | None = None, decimal: str = ".") -> Da
         raise FileError(f"{path} is a folder; give a CSV or Parquet file.")
     if not file.exists():
         raise FileError(f"There is no file {path}.")
-    if file.suffix.lower() in PARQUET:
+    if file.suffix.lower() in PARQUET or _starts_like_parquet(file):
         return _read_parquet(file)
     with _open_text(file) as stream:
         return _parse_csv(path, stream, delimiter, decimal)
@@ -202,6 +202,11 @@ def frame_backend() -> Backend | None:
     """Return the first installed library that reads and writes Parquet."""
     backends: tuple[Backend, ...] = ("polars", "pyarrow")
     return next((backend for backend in backends if find_spec(backend)), None)
+
+
+def _starts_like_parquet(file: Path) -> bool:
+    with file.open("rb") as stream:
+        return stream.read(4) == b"PAR1"
 
 
 def _open_text(file: Path) -> TextIO:
@@ -214,8 +219,6 @@ def _open_text(file: Path) -> TextIO:
 def _parse_csv(name: str, stream: TextIO, delimiter: str | None, decimal: str) -> DataFile:
     try:
         first = stream.readline()
-        if first.startswith("PAR1"):
-            raise FileError(f"{name} is a Parquet file: give it a name that ends in .parquet.")
         mark = delimiter or _guess_delimiter(first)
         rows = csv.reader(_chain(first, stream), delimiter=mark, skipinitialspace=True, strict=True)
         header = [cell.strip() for cell in next(rows, [])]

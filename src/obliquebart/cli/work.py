@@ -21,6 +21,7 @@ from obliquebart.cli.datafile import PARQUET, DataFile, FileError, frame_backend
 from obliquebart.cli.screen import diagnostics_table, plain_table
 from obliquebart.diagnostics import Diagnostics, diagnose
 from obliquebart.encoding import Encoding
+from obliquebart.encoding.encoding import check_not_free_text
 from obliquebart.evaluation import evaluate, score_text
 from obliquebart.learnt import Learnt, labelled_posteriors, learn, trained_on
 
@@ -74,8 +75,15 @@ class Problem:
             raise ValueError(
                 f"There is no parameter {unknown[0]!r}; there are {', '.join(sorted(known))}."
             )
+        return cls(**{"categorical_features": self._categories(), **parameters})
+
+    def _categories(self) -> list[str]:
+        """Return the columns of text and those declared; long lists of texts must be declared."""
         text = [name for name, values in self.X.items() if values.dtype.kind == "O"]
-        return cls(**{"categorical_features": [*text, *self.categorical], **parameters})
+        for name in text:
+            if name not in self.categorical:
+                check_not_free_text(name, len(set(self.X[name].tolist())), len(self.y))
+        return list(dict.fromkeys([*text, *self.categorical]))
 
     def to_dict(self) -> dict[str, Any]:
         """Return it for JSON."""
@@ -119,7 +127,7 @@ def problem(
         target=target,
         X=X,
         y=y,
-        categorical=[name for name in categorical if X[name].dtype.kind != "O"],
+        categorical=list(categorical),
         classification=classification,
         n_dropped=file.n_rows - len(y),
     )
