@@ -292,6 +292,8 @@ def test_other_files_are_never_overwritten(data, path, tmp_path):
         assert path.read_bytes() == content
     with pytest.raises(ModelFileError, match="no regular file"):
         model.fit(*data, checkpoint=tmp_path)
+    with pytest.raises(ValueError, match="give checkpoint too"):
+        model.fit(*data, checkpoint_every=10)
     for wrong in (0, -1, 2.5, "10"):
         with pytest.raises((TypeError, ValueError), match="checkpoint_every"):
             model.fit(*data, checkpoint=tmp_path / "new", checkpoint_every=wrong)
