@@ -133,6 +133,19 @@ docs-check: docs  ## Look at the site in Chromium, narrow and wide, light and da
 	npm install --silent --no-save --prefix build/docs/npm axe-core@4
 	.venv-docs/bin/python docs/tools/check_site.py build/docs/html build/docs/npm build/docs/shots
 
+.PHONY: tutorials
+tutorials: .venv-tutorials/.tools  ## Make the tutorials' changes in a copy, build it, test it
+	rm -rf build/tutorials/copy && mkdir -p build/tutorials/copy
+	cp -r cpp src CMakeLists.txt pyproject.toml README.md LICENSE build/tutorials/copy
+	for patch in docs/extend/*.patch; do \
+	  git apply -C1 --directory=build/tutorials/copy "$$patch"; done
+	$(call install,.venv-tutorials,tutorials/core,build/tutorials/copy)
+	for script in docs/extend/*_test.py; do .venv-tutorials/bin/python "$$script"; done
+
+.venv-tutorials/.tools: pyproject.toml
+	$(call new-env,$(PYTHON),.venv-tutorials)
+	@touch $@
+
 # The sanitizer's runtime must be in the process before Python starts.
 SANITIZE_TESTS ?= tests
 ASAN := address,undefined
@@ -164,5 +177,5 @@ fuzz: .venv-asan/.built  ## Load mutated model files under the address sanitizer
 .PHONY: clean
 clean:  ## Remove every environment, build and cache
 	rm -rf .venv .venv-* .venvs build dist src/obliquebart/_core.pyi
-	rm -rf .pytest_cache .mypy_cache .ruff_cache
+	rm -rf docs/gallery .pytest_cache .mypy_cache .ruff_cache
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -25,7 +25,7 @@ extensions = [
     "mathml",
     "fragments",
 ]
-exclude_patterns = ["tools", "_generated", "gallery/index.rst", "README.md", "gallery/**/*.ipynb"]
+exclude_patterns = ["tools", "_generated", "README.md"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
 myst_enable_extensions = ["dollarmath", "colon_fence", "deflist", "fieldlist"]

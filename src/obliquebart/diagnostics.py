@@ -121,7 +121,13 @@ class Diagnostics:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold; NaN becomes None."""
+        """Return everything as plain values that JSON can hold; NaN becomes None.
+
+        Returns
+        -------
+        dict
+            With the attributes' names as keys.
+        """
         return {
             "n_chains": self.n_chains,
             "n_draws": self.n_draws,

@@ -55,7 +55,7 @@ class Inclusion(NamedTuple):
 
 
 class Loading(NamedTuple):
-    """The mean of |φ| of a column over all continuous rules, and over those that use it."""
+    """The mean absolute entry of a column in φ, over all continuous rules and those that use it."""
 
     column: str
     mean: float
