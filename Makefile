@@ -121,17 +121,54 @@ bench: .venv-bench/.built  ## Time a sweep against other packages, in an environ
 	$(call install,.venv-bench,bench,.)
 	@touch $@
 
+.PHONY: docs
+docs: .venv-docs/.built  ## Build the documentation, run its gallery; a warning is an error
+	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going -q docs build/docs/html
+	.venv-docs/bin/python docs/tools/check_links.py build/docs/html
+	@echo "Open build/docs/html/index.html"
+
+.venv-docs/.tools: pyproject.toml
+	$(call new-env,$(PYTHON),.venv-docs)
+	.venv-docs/bin/python -m pip install --quiet --group docs
+	@touch $@
+.venv-docs/.built: .venv-docs/.tools $(CORE)
+	$(call install,.venv-docs,docs-core,-e ".[dask]" "pandas>=2.2")
+	@touch $@
+
+.PHONY: docs-check
+docs-check: docs  ## Look at the site in Chromium, narrow and wide, light and dark (needs npm)
+	npm install --silent --no-save --prefix build/docs/npm axe-core@4
+	.venv-docs/bin/python docs/tools/check_site.py build/docs/html build/docs/npm build/docs/shots
+
+.PHONY: tutorials
+tutorials: .venv-tutorials/.tools  ## Make the tutorials' changes in a copy, build it, test it
+	rm -rf build/tutorials/copy && mkdir -p build/tutorials/copy
+	cp -r cpp src CMakeLists.txt pyproject.toml README.md LICENSE build/tutorials/copy
+	for patch in docs/extend/*.patch; do \
+	  git apply -C1 --directory=build/tutorials/copy "$$patch"; done
+	$(call install,.venv-tutorials,tutorials/core,build/tutorials/copy)
+	for script in docs/extend/*_test.py; do .venv-tutorials/bin/python "$$script"; done
+
+.venv-tutorials/.tools: pyproject.toml
+	$(call new-env,$(PYTHON),.venv-tutorials)
+	@touch $@
+
 # The sanitizer's runtime must be in the process before Python starts.
 SANITIZE_TESTS ?= tests
 ASAN := address,undefined
 preload = $(shell $${CXX:-c++} -print-file-name=lib$(1).so)
+asan-env = LD_PRELOAD="$(call preload,asan) $(call preload,ubsan) $(call preload,stdc++)" \
+  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
 .PHONY: sanitize
 sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests under the sanitizers
-	LD_PRELOAD="$(call preload,asan) $(call preload,ubsan) $(call preload,stdc++)" \
-	  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
-	  .venv-asan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
+	$(asan-env) .venv-asan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
 	LD_PRELOAD="$(call preload,tsan) $(call preload,stdc++)" \
 	  .venv-tsan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
+
+FUZZ_SECONDS ?= 120
+.PHONY: fuzz
+fuzz: .venv-asan/.built  ## Load mutated model files under the address sanitizer for two minutes
+	$(asan-env) .venv-asan/bin/python tests/fuzz/model_file.py --seconds $(FUZZ_SECONDS)
 
 .venv-asan/.tools .venv-tsan/.tools: pyproject.toml
 	$(call new-env,$(PYTHON),$(@D))
@@ -147,5 +184,5 @@ sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests under the sanitizers
 .PHONY: clean
 clean:  ## Remove every environment, build and cache
 	rm -rf .venv .venv-* .venvs build dist src/obliquebart/_core.pyi
-	rm -rf .pytest_cache .mypy_cache .ruff_cache
+	rm -rf docs/gallery .pytest_cache .mypy_cache .ruff_cache
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -18,8 +18,10 @@ OURS = "obliquebart"
 def rows(n: int = 400) -> list[dict[str, Any]]:
     problem = friedman(n)
     trees = adapters.load("sklearn_trees")
+    ours = adapters.load("obliquebart_core")
     calls = {
-        OURS: adapters.load("obliquebart_core").fitter(problem),
+        OURS: ours.fitter(problem),
+        "obliquebart, the paper's prior": ours.fitter(problem, prior="paper"),
         "scikit-learn random forest, 500 trees": trees.fitter(problem),
         "scikit-learn extra trees, 500 trees": trees.extra_trees_fitter(problem),
         "xgboost": adapters.load("xgboost_trees").fitter(problem),

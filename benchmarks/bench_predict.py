@@ -24,7 +24,7 @@ def rows(n_rows: int = 10_000, n_draws: int = 1000) -> list[dict[str, Any]]:
     for name, n_threads in contestants:
         predict = adapters.load(name).predictor(problem, n_draws, n_threads)
         calls[f"{name}, {n_threads} thread(s)"] = lambda predict=predict: predict(x)
-    measured = timing.measure_calls(calls, repeats=5)
+    measured = timing.measure_calls(calls, repeats=3)
     ours = measured[f"{OURS}, 1 thread(s)"]["best_s"]
     return [
         {

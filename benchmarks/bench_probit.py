@@ -22,6 +22,7 @@ def rows(sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> list[dict[str, An
                 "regression_ms": measured["gaussian"]["best_ms"],
                 "probit_ms": measured["probit"]["best_ms"],
                 "ratio": measured["probit"]["best_ms"] / measured["gaussian"]["best_ms"],
+                "ratio_cpu": measured["probit"]["cpu_ms"] / measured["gaussian"]["cpu_ms"],
             }
         )
     return found

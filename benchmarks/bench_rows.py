@@ -16,7 +16,7 @@ def rows(sizes: tuple[int, ...] = (100, 1_000, 10_000, 100_000, 1_000_000)) -> l
     measured = timing.measure_sweeps(sweepers, repeats=5, target_s=0.5)
     found = []
     for n in sizes:
-        ms = measured[str(n)]["best_ms"]
+        ms, cpu_ms = measured[str(n)]["best_ms"], measured[str(n)]["cpu_ms"]
         found.append(
             {
                 "n": n,
@@ -24,6 +24,7 @@ def rows(sizes: tuple[int, ...] = (100, 1_000, 10_000, 100_000, 1_000_000)) -> l
                 "us_per_tree": 1e3 * ms / 200,
                 "ns_per_row_tree": 1e6 * ms / (200 * n),
                 "over_10000_rows": (ms / n) / (measured["10000"]["best_ms"] / 10_000),
+                "over_10000_rows_cpu": (cpu_ms / n) / (measured["10000"]["cpu_ms"] / 10_000),
             }
         )
     return found

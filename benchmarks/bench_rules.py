@@ -1,4 +1,4 @@
-"""What do oblique rules cost over axis-aligned ones, from the same engine?"""
+"""What do oblique rules cost over axis-aligned ones, and our default prior over the paper's?"""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ def rows(sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> list[dict[str, An
         sweepers = {
             "oblique": sweeper(problem, 300),
             "axis": sweeper(problem, 300, axis_rules=True),
+            "default": sweeper(problem, 300, prior="default"),
         }
         measured = timing.measure_sweeps(sweepers, repeats=9, target_s=0.5)
         found.append(
@@ -24,7 +25,11 @@ def rows(sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> list[dict[str, An
                 "n": n,
                 "oblique_ms": measured["oblique"]["best_ms"],
                 "axis_ms": measured["axis"]["best_ms"],
+                "default_ms": measured["default"]["best_ms"],
                 "ratio": measured["oblique"]["best_ms"] / measured["axis"]["best_ms"],
+                "ratio_cpu": measured["oblique"]["cpu_ms"] / measured["axis"]["cpu_ms"],
+                "ratio_default": measured["default"]["best_ms"] / measured["oblique"]["best_ms"],
+                "ratio_default_cpu": measured["default"]["cpu_ms"] / measured["oblique"]["cpu_ms"],
             }
         )
     return found

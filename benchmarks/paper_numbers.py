@@ -83,10 +83,8 @@ def run(data: Path, unit: Unit) -> dict[str, Any]:
     test = np.zeros(len(y), bool)
     test[splits[unit.split]] = True
     kind = ObliqueBARTRegressor if unit.task == "regression" else ObliqueBARTClassifier
-    # The paper's prior, written out: defaults may change.
     model = kind(
-        n_trees=200, n_burn=1000, n_draws=1000, n_chains=1, n_jobs=1,
-        alpha=0.95, beta=2.0, k=2.0, p_change=0.0, p_perturb=0.0,
+        prior="paper", n_trees=200, n_burn=1000, n_draws=1000, n_chains=1, n_jobs=1,
         min_samples_leaf=unit.min_samples_leaf, feature_scaling=unit.scaling,
         random_state=1000 * unit.seed + unit.split, progress=False,
     )  # fmt: skip

@@ -13,6 +13,7 @@ class Problem:
     """A regression table; `binary` has the same rows with a 0/1 target."""
 
     x: NDArray[np.float64]  # (n, p), uniform on [0, 1]
+    truth: NDArray[np.float64]
     y: NDArray[np.float64]
     n_trees: int = 200
     seed: int = 0
@@ -32,4 +33,4 @@ def friedman(n: int, p: int = 10, *, n_trees: int = 200, seed: int = 0) -> Probl
         + 10 * x[:, 3]
         + 5 * x[:, 4]
     )
-    return Problem(x, mean + rng.normal(size=n), n_trees, seed)
+    return Problem(x, mean, mean + rng.normal(size=n), n_trees, seed)

@@ -14,6 +14,7 @@ import machine
 
 RESULTS = Path(__file__).parent / "results"
 SHORT = 2  # sweeps of the short run that is subtracted
+FEWEST = 8  # sweeps that the long run has more: enough to stand out from a call's fixed cost
 
 Sweeper = Callable[[int], float]
 
@@ -81,10 +82,10 @@ def _length(seconds: Sweeper, target_s: float, most: int = 2000) -> int:
     """Sweeps that take about `target_s`; the first call also compiles and warms up."""
     seconds(SHORT)
     fixed = seconds(SHORT)
-    n_sweeps = 3
+    n_sweeps = FEWEST
     while (taken := seconds(SHORT + n_sweeps) - fixed) < 0.2 * target_s and n_sweeps < most:
         n_sweeps *= 4
-    return min(max(round(n_sweeps * target_s / max(taken, 1e-9)), 3), most)
+    return min(max(round(n_sweeps * target_s / max(taken, 1e-9)), FEWEST), most)
 
 
 def save(question: str, rows: list[dict[str, Any]], machine_: dict[str, Any]) -> Path:

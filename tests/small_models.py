@@ -34,7 +34,8 @@ def mixed_table(n=150):
 @cache
 def regressor():
     X, y = mixed_table()
-    return ObliqueBARTRegressor(**OPTIONS, random_state=1).fit(X, y)
+    # Scaled by range, so that every rule can be written in the units of its columns.
+    return ObliqueBARTRegressor(**OPTIONS, feature_scaling="range", random_state=1).fit(X, y)
 
 
 @cache

@@ -28,7 +28,7 @@ def test_arviz_works_on_the_export():
 def test_without_a_table_there_are_the_parameters():
     pytest.importorskip("arviz")
     data = small_models.regressor().posterior_.to_arviz()
-    assert set(data["posterior"].data_vars) == {"sigma", "theta"}
+    assert set(data["posterior"].data_vars) == {"sigma", "theta", "leaf_sd"}
     assert "accept_grow" in data["sample_stats"].data_vars
     assert not hasattr(data, "log_likelihood")
 

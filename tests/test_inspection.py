@@ -110,7 +110,9 @@ def test_loadings_are_means_of_phi(thinned):
 
 
 def test_the_data_show():
-    rules = Rules(small_models.regressor().posterior_)
+    X, y = small_models.mixed_table(500)
+    model = ObliqueBARTRegressor(n_trees=50, n_burn=500, n_draws=200, random_state=0).fit(X, y)
+    rules = Rules(model.posterior_)
     pairs = interactions(rules)
     assert {pairs[0].first, pairs[0].second} == {"age", "bmi"}
     assert pairs[0].lift > 1
@@ -129,6 +131,8 @@ def test_the_prior_share_is_that_of_the_prior(rules):
         n_burn=200,
         n_draws=300,
         sigma=1e4,
+        prior="paper",
+        min_samples_leaf=1,
         rules=rules,
         categorical_features=[3],
         random_state=2,

@@ -76,14 +76,14 @@ def test_fit_marks_what_lies_outside():
 def test_trace():
     model = small_models.regressor()
     axes = plots.trace(model)
-    assert len(axes) == 3
+    assert len(axes) == 4
     for ax in axes:
         drawn(ax)
         assert len(ax.lines) >= 2
         assert "R-hat" in ax.get_title("left")
     # sigma starts with the burn-in.
     assert axes[0].lines[0].get_xdata()[0] == -150
-    assert len(plots.trace(small_models.classifier().posterior_)) == 2
+    assert len(plots.trace(small_models.classifier().posterior_)) == 3
     given = plt.subplots()[1]
     assert plots.trace(model, ["depth"], [given])[0] is given
     with pytest.raises(ValueError, match="no trace of 'tau'"):

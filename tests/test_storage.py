@@ -647,11 +647,11 @@ def test_sample_more_needs_the_same_data(tmp_path):
         again.sample_more(3)
     with pytest.raises(ValueError, match="but y is not the same"):
         again.sample_more(3, X, y * np.linspace(1, 1.001, 60), weights)
-    with pytest.raises(ValueError, match=r"sample_weight (is|are) not the same"):
+    with pytest.raises(ValueError, match="but sample_weight is not the same"):
         again.sample_more(3, X, y, weights**1.5)
-    with pytest.raises(ValueError, match="X and y and sample_weight are not the same"):
+    with pytest.raises(ValueError, match="but sample_weight is not the same"):
         again.sample_more(3, X, y)
-    with pytest.raises(ValueError, match="X is not the same"):
+    with pytest.raises(ValueError, match="but X is not the same"):
         again.sample_more(3, {**X, "age": X["age"] ** 2}, y, weights)
     with pytest.raises(ValueError, match="include_data=True, but"):
         again.save(tmp_path / "n", include_data=True)

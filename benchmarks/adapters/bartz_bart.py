@@ -52,3 +52,16 @@ def sweeper(problem: Problem, n_burn: int) -> Callable[[int], float]:
 
 def _copy(leaf: Any) -> Any:
     return leaf.copy() if isinstance(leaf, jax.Array) else leaf
+
+
+def posterior_mean(x: np.ndarray, y: np.ndarray, x_test: np.ndarray, seed: int) -> np.ndarray:
+    fitted = Bart(
+        x.T.astype(np.float32),
+        y.astype(np.float32),
+        n_burn=1000,
+        n_save=1000,
+        num_chains=None,
+        printevery=None,
+        seed=seed,
+    )
+    return np.asarray(fitted.predict(x_test.T.astype(np.float32), kind="mean"))

@@ -24,17 +24,19 @@ def columns(x: np.ndarray) -> _core.Data:
     return _core.Data(scaled, np.empty((0, len(x)), np.uint32), [])
 
 
-def sampler(problem: Problem, likelihood: str = "gaussian", **settings: Any) -> _core.Sampler:
-    """The paper's prior with its moves, grow and prune; `settings` override the engine's."""
+def sampler(
+    problem: Problem, likelihood: str = "gaussian", prior: str = "paper", **settings: Any
+) -> _core.Sampler:
+    """The paper's prior has its moves, grow and prune; `settings` override the engine's."""
     if likelihood == "probit":
         outcome = binary_outcome(problem.binary == 1)
     else:
         outcome = continuous_outcome(problem.y)
-    hyper = Hyperparameters(n_trees=problem.n_trees, p_change=0.0, p_perturb=0.0)
-    prior = calibrate(hyper, outcome, problem.x.shape[1])
+    hyper = Hyperparameters(prior=prior, n_trees=problem.n_trees, min_samples_leaf=1)
+    engine = calibrate(hyper.validated(), outcome, problem.x.shape[1])
     for name, value in settings.items():
-        setattr(prior, name, value)
-    return _core.Sampler(columns(problem.x), outcome.values, None, prior, problem.seed, 0)
+        setattr(engine, name, value)
+    return _core.Sampler(columns(problem.x), outcome.values, None, engine, problem.seed, 0)
 
 
 def sweeper(problem: Problem, n_burn: int, **settings: Any) -> Callable[[int], float]:
@@ -49,12 +51,17 @@ def sweeper(problem: Problem, n_burn: int, **settings: Any) -> Callable[[int], f
     return seconds
 
 
-def fitter(problem: Problem) -> Callable[[], float]:
+def fitter(problem: Problem, prior: str = "default") -> Callable[[], float]:
     """One chain of 1000 + 1000 sweeps, the whole call from Python."""
 
     def seconds() -> float:
         model = ObliqueBARTRegressor(
-            n_chains=1, n_burn=1000, n_draws=1000, n_jobs=1, random_state=problem.seed
+            prior=prior,
+            n_chains=1,
+            n_burn=1000,
+            n_draws=1000,
+            n_jobs=1,
+            random_state=problem.seed,
         )
         start = time.perf_counter()
         model.fit(problem.x, problem.y)
@@ -76,3 +83,10 @@ def predictor(problem: Problem, n_draws: int, n_threads: int) -> Callable[[np.nd
         return elapsed
 
     return seconds
+
+
+def posterior_mean(
+    x: np.ndarray, y: np.ndarray, x_test: np.ndarray, seed: int, **parameters: Any
+) -> np.ndarray:
+    """Our defaults; `parameters` override them."""
+    return ObliqueBARTRegressor(random_state=seed, **parameters).fit(x, y).predict(x_test)

@@ -58,3 +58,16 @@ def predictor(problem: Problem, n_draws: int, n_threads: int) -> Callable[[np.nd
         return elapsed
 
     return seconds
+
+
+def posterior_mean(x: np.ndarray, y: np.ndarray, x_test: np.ndarray, seed: int) -> np.ndarray:
+    # The default of sample() for num_gfr (a greedy start) is kept: normal use.
+    model = BARTModel()
+    model.sample(
+        X_train=x,
+        y_train=y,
+        num_burnin=1000,
+        num_mcmc=1000,
+        general_params={"num_threads": 1, "random_seed": seed + 1},
+    )
+    return model.predict(x_test, type="posterior", terms="y_hat").mean(axis=1)

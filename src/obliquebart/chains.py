@@ -137,12 +137,24 @@ class Runner:
     """
 
     def __init__(self, task: Task, recorder: Recorder | None = None) -> None:
-        self.control = _core.Control()
         self._task = task
         self._schedule = task.schedule
         self._recorder = recorder
         self._n_done = 0 if task.start is None else task.start.n_done
-        self._goal = self._n_done
+        # Sweeps before the engine's present call, and what tells how far that is.
+        self._now = (self._n_done, _core.Control())
+        self._stopped = False
+        self._shown: dict[str, Any] = self._now[1].snapshot()
+
+    @property
+    def stopped(self) -> bool:
+        """Say whether the chain was told to stop."""
+        return self._stopped
+
+    def stop(self) -> None:
+        """Tell the chain to stop after its present sweep; called by another thread."""
+        self._stopped = True
+        self._now[1].stop()
 
     @property
     def start(self) -> Chain | None:
@@ -160,10 +172,10 @@ class Runner:
         if task.start is not None:
             sampler.set_state(task.start.chain.state or {})
             sampler.set_draws(task.start.chain.draws)
-        while self._n_done < n_sweeps and not self.control.stopped:
+        while self._n_done < n_sweeps and not self._stopped:
             stage = n_sweeps if recorder is None else recorder.stage(task.chain)
             self._advance(sampler, min(self._n_done + stage, n_sweeps))
-            if recorder is not None and self._n_done < n_sweeps and not self.control.stopped:
+            if recorder is not None and self._n_done < n_sweeps and not self._stopped:
                 recorder.visit(task.chain, lambda: self._so_far(sampler))
         result = self._so_far(sampler)
         if recorder is not None:
@@ -172,9 +184,11 @@ class Runner:
 
     def snapshot(self) -> dict[str, Any]:
         """Return sweep, sigma and acceptance now; called by the watching thread."""
-        snapshot = self.control.snapshot()
-        # The engine counts from the start of its last call, which may not have reported yet.
-        return {**snapshot, "sweep": min(self._n_done + int(snapshot["sweep"]), self._goal)}
+        n_done, control = self._now
+        snapshot = control.snapshot()
+        if snapshot["sweep"] > 0:
+            self._shown = snapshot
+        return {**self._shown, "sweep": n_done + int(snapshot["sweep"])}
 
     def _so_far(self, sampler: _core.Sampler) -> Chain:
         new: Trace = sampler.trace
@@ -186,26 +200,33 @@ class Runner:
         """Sweep up to a place in the schedule, which may be between two kept sweeps."""
         n_burn, n_thin = self._schedule.n_burn, self._schedule.n_thin
         origin = int(sampler.state()["n_sweeps"]) - self._n_done
-        self._goal = goal
         if self._n_done < n_burn:
             n = min(goal, n_burn) - self._n_done
-            sampler.run(n, 0, 1, self.control)
-            self._n_done += n
+            self._run(sampler, n, 0, 1)
         past = max(self._n_done - n_burn, 0) % n_thin
         if past > 0:
             n = min(n_thin - past, goal - self._n_done)
             is_kept = past + n == n_thin
             self._sweep(sampler, n - is_kept)
-            sampler.run(0, int(is_kept), 1, self.control)
-            self._n_done += n
+            self._run(sampler, 0, int(is_kept), 1)
         n_kept, rest = divmod(goal - self._n_done, n_thin)
-        sampler.run(0, n_kept, n_thin, self.control)
+        self._run(sampler, 0, n_kept, n_thin)
         self._sweep(sampler, rest)
-        self._n_done = goal
-        if self.control.stopped:
+        if self._stopped:
             self._n_done = int(sampler.state()["n_sweeps"]) - origin
 
     def _sweep(self, sampler: _core.Sampler, n: int) -> None:
-        while n > 0 and not self.control.stopped:
-            sampler.sweep(min(n, PLAIN_SWEEPS))
-            n -= PLAIN_SWEEPS
+        while n > 0 and not self._stopped:
+            step = min(n, PLAIN_SWEEPS)
+            sampler.sweep(step)
+            self._n_done += step
+            n -= step
+
+    def _run(self, sampler: _core.Sampler, n_burn: int, n_draws: int, n_thin: int) -> None:
+        control = _core.Control()
+        self._now = (self._n_done, control)
+        # Who stopped the chain before that line has told the control before.
+        if self._stopped:
+            control.stop()
+        sampler.run(n_burn, n_draws, n_thin, control)
+        self._n_done += n_burn + n_draws * n_thin

@@ -23,7 +23,7 @@ from obliquebart.container import Contents, pack, read_file, unpack, write_file
 from obliquebart.exceptions import CheckpointWarning, ModelFileError
 from obliquebart.posterior import MOVES
 from obliquebart.records import Reader, Writer, field
-from obliquebart.training import TrainingData
+from obliquebart.training import ARGUMENTS, TrainingData, differences
 from obliquebart.validation import check_count
 
 __all__ = ["Checkpoint", "Identity", "TaskRecorder"]
@@ -282,19 +282,21 @@ def _read_chain(
 
 def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:
     """Raise ModelFileError that names what is not the same."""
+    if old.get("version") != new["version"]:
+        raise ModelFileError(
+            f"it was made by obliquebart {old.get('version')!s:.80}, whose draws may differ from "
+            f"those of this version, {new['version']}"
+        )
+    if old.get("estimator") != new["estimator"]:
+        raise ModelFileError(f"it is of an {old.get('estimator')!s:.80}, not {new['estimator']}")
+    arguments = differences(*({name: side.get(name) for name in ARGUMENTS} for side in (old, new)))
+    if arguments:
+        raise ModelFileError(f"it was made with another {' and another '.join(arguments)}")
     for name, value in new.items():
-        if old.get(name) == value:
-            continue
-        if name in ("X", "y", "sample_weight"):
-            raise ModelFileError(f"it was made with another {name}")
-        if name == "version":
-            raise ModelFileError(
-                f"it was made by obliquebart {old.get(name)!s:.80}, whose draws may differ from "
-                f"those of this version, {value}"
-            )
-        if name == "priors":
+        if name == "priors" and old.get(name) != value:
             raise ModelFileError(f"it was made with other settings ({_other(old, new)})")
-        raise ModelFileError(f"it was made with {name}={old.get(name)!r:.80}, not {value!r}")
+        if old.get(name) != value:
+            raise ModelFileError(f"it was made with {name}={old.get(name)!r:.80}, not {value!r}")
 
 
 def _other(old: dict[str, Any], new: dict[str, Any]) -> str:

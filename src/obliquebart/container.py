@@ -50,10 +50,11 @@ def pack(contents: Contents) -> bytes:
     """Return the bytes of a file; they depend on the contents only."""
     header = {"checksum": _NO_DIGEST.decode(), **contents.header}
     text = json.dumps(header, separators=(",", ":"), allow_nan=False)
-    if len(text) > MAX_HEADER // 2:
+    # Inside the outer JSON each quote takes two bytes.
+    if len(text) > MAX_HEADER // 2 or _is_flood(text):
         raise ValueError(
-            f"The names and levels of the columns take {len(text) / 1e6:.0f} MB, more than a file "
-            f"may have ({MAX_HEADER / 2e6:.0f} MB): give the categories shorter or fewer levels."
+            f"The names and levels of the columns take {len(text) / 1e6:.0f} MB as text, which is "
+            "too much for a file: give the categories shorter or fewer levels."
         )
     arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
     data = bytearray(safetensors.numpy.save(arrays, {METADATA_KEY: text}))
@@ -144,9 +145,13 @@ def _parse_header(data: bytes) -> dict[str, Any]:
 
 def _parse_json(text: str) -> Any:
     """Read JSON more strictly than the standard library: no NaN, no repeated names, no floods."""
-    if text.count(",") > MAX_COMMAS or text.count("{") > MAX_BRACES:
+    if _is_flood(text):
         raise ValueError("it has too many entries")
     return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
+
+
+def _is_flood(text: str) -> bool:
+    return text.count(",") > MAX_COMMAS or text.count("{") > MAX_BRACES
 
 
 def _no_constant(name: str) -> Any:
@@ -188,7 +193,7 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     with _temporary_file(target) as (temporary, descriptor):
         with open(descriptor, "wb", closefd=False) as file:
             file.write(data)
-        os.fsync(descriptor)
+        _sync(descriptor)
         os.replace(temporary, target)
     _sync_folder(target.parent)
 
@@ -224,6 +229,15 @@ def _remove_leftovers(target: Path) -> None:
                 leftover.unlink()
             finally:
                 os.close(descriptor)
+
+
+def _sync(descriptor: int) -> None:
+    """Put a file's bytes on the disk; elsewhere than on Linux that may need more than fsync."""
+    full_sync = getattr(fcntl, "F_FULLFSYNC", None)
+    if full_sync is not None:
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(descriptor, full_sync)
+    os.fsync(descriptor)
 
 
 def _sync_folder(folder: Path) -> None:

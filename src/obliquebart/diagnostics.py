@@ -121,7 +121,13 @@ class Diagnostics:
         return "\n".join(lines)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values that JSON can hold; NaN becomes None."""
+        """Return everything as plain values that JSON can hold; NaN becomes None.
+
+        Returns
+        -------
+        dict
+            With the attributes' names as keys.
+        """
         return {
             "n_chains": self.n_chains,
             "n_draws": self.n_draws,
@@ -137,17 +143,20 @@ class Diagnostics:
         }
 
 
-HEADINGS = ("", "mean", "sd", "5%", "95%", "mcse", "bulk ESS", "tail ESS", "R-hat")
+HEADINGS = ("", "mean", "sd", "R-hat", "bulk ESS", "tail ESS", "MCSE", "5%", "95%")
 
 
 def cells(quantity: Quantity) -> list[str]:
     """Return a quantity as the texts of a table's row, in the order of `HEADINGS`."""
-    numbers = quantity[1:6]
-    texts = [quantity.name, *("–" if math.isnan(number) else f"{number:.4g}" for number in numbers)]
     if quantity.fixed:
-        return [quantity.name, texts[1], "fixed", *[""] * 6]
-    texts += [_count(quantity.ess_bulk), _count(quantity.ess_tail)]
-    return [*texts, "–" if math.isnan(quantity.rhat) else f"{quantity.rhat:.3f}"]
+        return [quantity.name, f"{quantity.mean:.3g}", "fixed", *[""] * 6]
+    return [
+        quantity.name,
+        *(_cell(value, ".3g") for value in (quantity.mean, quantity.sd)),
+        _cell(quantity.rhat, ".3f"),
+        *(_cell(value, ".0f") for value in (quantity.ess_bulk, quantity.ess_tail)),
+        *(_cell(value, ".3g") for value in (quantity.mcse_mean, quantity.q5, quantity.q95)),
+    ]
 
 
 def diagnose(
@@ -320,8 +329,8 @@ def _aligned(table: list[list[str]]) -> list[str]:
     ]
 
 
-def _count(number: float) -> str:
-    return "–" if math.isnan(number) else f"{number:.0f}"
+def _cell(number: float, form: str) -> str:
+    return "–" if math.isnan(number) else format(number, form)
 
 
 def _plain(value: Any) -> Any:

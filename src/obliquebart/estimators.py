@@ -111,6 +111,8 @@ class _ObliqueBART(Persistent, BaseEstimator):
         keeping: _Keeping,
     ) -> tuple[list[Posterior], bool]:
         """Run the chains of each outcome, by title; also say whether the user stopped them."""
+        if keeping.path is None and keeping.every is not None:
+            raise ValueError("checkpoint_every says how often, but not where: give checkpoint too.")
         settings = [
             calibrate(plan.hyper, make_outcome(), encoding.p_cont)
             for make_outcome in outcomes.values()

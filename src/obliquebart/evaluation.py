@@ -16,7 +16,7 @@ from obliquebart.diagnostics import choose_rows, take_rows
 from obliquebart.probabilities import ClassProbabilities
 from obliquebart.validation import check_labels, check_number, check_outcome, count_rows
 
-__all__ = ["ClassEvaluation", "Evaluation", "RegressionEvaluation", "evaluate"]
+__all__ = ["ClassEvaluation", "Evaluation", "RegressionEvaluation", "evaluate", "score_text"]
 
 # More rows change no picture; they are spread evenly over the table.
 MAX_ROWS = 5000
@@ -134,6 +134,13 @@ class ClassEvaluation:
 
 
 Evaluation = RegressionEvaluation | ClassEvaluation
+
+
+def score_text(name: str, value: float) -> str:
+    """Return a score as people read it: shares in percent, others with four digits."""
+    if np.isnan(value):
+        return "–"
+    return f"{value:.1%}" if name == "accuracy" or "interval" in name else f"{value:.4g}"
 
 
 def evaluate(

@@ -55,7 +55,7 @@ class Inclusion(NamedTuple):
 
 
 class Loading(NamedTuple):
-    """The mean of |φ| of a column over all continuous rules, and over those that use it."""
+    """The mean absolute entry of a column in φ, over all continuous rules and those that use it."""
 
     column: str
     mean: float
@@ -340,10 +340,11 @@ def _prior_shares(posterior: Posterior) -> FloatArray:
     p_cont = posterior.encoding.p_cont
     theta = posterior.trace["theta"].ravel()
     if p_cont < 2 or settings.get("axis_rules", False) or np.isnan(theta).any():
-        used, valid = np.full(len(theta), 1.0 / max(p_cont, 1)), 1.0
+        used, valid = np.full(len(theta), 1.0 / max(p_cont, 1)), np.ones(len(theta))
     else:
-        empty_is_valid = settings.get("min_samples_leaf", 1) == 0
-        used, valid = theta, 1.0 if empty_is_valid else 1.0 - (1.0 - theta) ** p_cont
+        used, valid = theta, 1.0 - (1.0 - theta) ** p_cont
+        if settings.get("min_samples_leaf", 1) == 0:
+            valid = np.ones(len(theta))
     proper = iter(1.0 - 2.0 ** (1 - count) for count in posterior.encoding.n_levels)
     columns = [p_cont * used if kind == "continuous" else next(proper) for kind in kinds]
     n_levels = np.array(posterior.encoding.n_levels, dtype=np.float64)

@@ -83,7 +83,8 @@ class Persistent:
     ) -> Self:
         """Go on with the chains of a finished fit.
 
-        The model then is the same, bit for bit, as if `fit` had been asked for as many draws.
+        The model then is the same, bit for bit, as if `fit` had been asked for as many draws. For
+        this a fitted model keeps its encoded training data in memory, 4 bytes a value.
 
         Parameters
         ----------

@@ -130,6 +130,9 @@ class Posterior(PosteriorViews):
             }
             trace["burn_sigma"] = self.burn_sigma[number]
             chains.append(chain._replace(trace=trace))
+        # After an interrupt; here no chain is given up for the draws of another.
+        length = min(map(_length, chains))
+        chains = [_cut_chain(chain, length, self.encoding) for chain in chains]
         return self._from_chains(chains, self.encoding, self.settings, self.scale)
 
     @classmethod
@@ -218,11 +221,37 @@ class Posterior(PosteriorViews):
         return out
 
     def mean(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the posterior mean of f at the rows of X."""
+        """Return the posterior mean of f at the rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Any table that `fit` takes.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            In the units of y; for classification of the probability of the second class.
+        """
         return self.summarise(self.encode(X), n_jobs=n_jobs).mean
 
     def std(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the posterior standard deviation of f at the rows of X."""
+        """Return the posterior standard deviation of f at the rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Any table that `fit` takes.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            In the units of y; for classification of the probability of the second class.
+        """
         return self.summarise(self.encode(X), n_jobs=n_jobs).sd
 
     def quantile(
@@ -230,7 +259,21 @@ class Posterior(PosteriorViews):
     ) -> FloatArray:
         """Return posterior quantiles of f ("mean") or of a new y ("outcome") at the rows of X.
 
-        The result has shape (n,) for a number and (n, len(q)) for a sequence of them.
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Any table that `fit` takes.
+        q : float or sequence of float
+            Probabilities.
+        kind : {"mean", "outcome"}, default="mean"
+            Of what.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, len(q))
+            The first shape if `q` is a number.
         """
         levels = check_quantiles("q", q, kind)
         quantiles = self.summarise(self.encode(X), levels, kind, n_jobs).quantiles
@@ -309,10 +352,25 @@ class Posterior(PosteriorViews):
         *,
         n_jobs: int | None = None,
     ) -> FloatArray:
-        """Return draws of new outcomes at the rows of X, shape (n, n_samples).
+        """Return draws of new outcomes at the rows of X.
 
         Each column is one joint draw: one kept ensemble for all rows, and independent noise.
         Kept ensembles are taken without replacement while there are enough of them.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Any table that `fit` takes.
+        n_samples : int
+            Draws a row.
+        random_state : RandomState
+            Source of the noise and of the choice of draws.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        ndarray of shape (n, n_samples)
         """
         columns = self.encode(X)
         n_draws = int(self.draws.n_draws)

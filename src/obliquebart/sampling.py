@@ -172,7 +172,7 @@ def _run_in_threads(
     runners = [Runner(task, recorder) for task in tasks]
 
     def work(runner: Runner) -> Chain | None:
-        return runner.start if runner.control.stopped else runner.run(data, problem)
+        return runner.start if runner.stopped else runner.run(data, problem)
 
     pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
     futures = [pool.submit(work, runner) for runner in runners]
@@ -184,7 +184,7 @@ def _run_in_threads(
     finally:
         # After an interrupt or an error; a chain that has finished does not mind.
         for runner in runners:
-            runner.control.stop()
+            runner.stop()
         progress.close()
         pool.shutdown(wait=True)
         if recorder is not None:

@@ -12,10 +12,11 @@ from obliquebart.chains import Columns
 from obliquebart.encoding import Encoding
 from obliquebart.posterior import Posterior
 
-__all__ = ["Fingerprint", "Fitted", "TrainingData", "differences"]
+__all__ = ["ARGUMENTS", "Fingerprint", "Fitted", "TrainingData", "differences"]
 
 # SHA-256 digests by the name of the argument of `fit`; None for weights that were not given.
 Fingerprint = dict[str, str | None]
+ARGUMENTS = ("X", "y", "sample_weight")
 
 
 class TrainingData(NamedTuple):
@@ -64,7 +65,9 @@ class Fitted(NamedTuple):
 
 def differences(old: Fingerprint, new: Fingerprint) -> list[str]:
     """Return the names of the arguments of `fit` that are not the same."""
-    return [name for name in old if old[name] != new.get(name)]
+    names = [name for name in old if old[name] != new.get(name)]
+    # Weights decide which rows are used and how y is standardised, so they explain the others.
+    return ["sample_weight"] if "sample_weight" in names else names
 
 
 def _digest(*arrays: NDArray[Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from obliquebart.encoding.scaling import ColumnScale
 if TYPE_CHECKING:
     from obliquebart.posterior import Posterior
 
-__all__ = ["Leaf", "Split", "Tree", "read_tree"]
+__all__ = ["Leaf", "Split", "Tree", "read_tree", "read_trees", "walk"]
 
 KIND_MASK, LEAF, CONTINUOUS = 3, 0, 1
 # A list of levels is cut after these.
@@ -103,26 +103,46 @@ def label(node: Split | Leaf) -> str:
 
 def read_tree(posterior: Posterior, draw: int = -1, tree: int = 0, X: Any = None) -> Tree:
     """Return one tree of a posterior; see `Posterior.tree`."""
+    return read_trees(posterior, draw, [tree], X)[0]
+
+
+def read_trees(
+    posterior: Posterior, draw: int, numbers: Iterable[int], X: Any = None
+) -> list[Tree]:
+    """Return some trees of a draw."""
     n_draws, n_trees = int(posterior.draws.n_draws), posterior.n_trees
-    for name, value, size in (("draw", draw, n_draws), ("tree", tree, n_trees)):
-        if not -size <= value < size:
-            raise ValueError(f"{name}={value} is out of range: there are {size}, from 0.")
-    draw, tree = draw % n_draws, tree % n_trees
-    counts = None
-    if X is not None:
-        codes = posterior.draws.leaf_codes(posterior.encode(X).to_core(), draw, tree)
-        counts = np.bincount(codes, minlength=256)
-    root = _Reader(posterior, draw, tree, counts).node(_all_levels(posterior.encoding))
-    return Tree(root, draw, tree)
+    _check_range("draw", draw, n_draws)
+    draw %= n_draws
+    arrays = posterior.draws.to_arrays()
+    data = None if X is None else posterior.encode(X).to_core()
+    trees = []
+    for number in numbers:
+        _check_range("tree", number, n_trees)
+        number %= n_trees
+        counts = None
+        if data is not None:
+            counts = np.bincount(posterior.draws.leaf_codes(data, draw, number), minlength=256)
+        reader = _Reader(posterior, arrays, draw, number, counts)
+        trees.append(Tree(reader.node(_all_levels(posterior.encoding)), draw, number))
+    return trees
+
+
+def _check_range(name: str, value: int, size: int) -> None:
+    if not -size <= value < size:
+        raise ValueError(f"{name}={value} is out of range: there are {size}, from 0.")
 
 
 class _Reader:
     """Reads a structure's nodes in preorder."""
 
     def __init__(
-        self, posterior: Posterior, draw: int, tree: int, counts: NDArray[np.intp] | None
+        self,
+        posterior: Posterior,
+        arrays: dict[str, Any],
+        draw: int,
+        tree: int,
+        counts: NDArray[np.intp] | None,
     ) -> None:
-        arrays = posterior.draws.to_arrays()
         self.arrays = arrays
         self.encoding = posterior.encoding
         self.unit = posterior.scale.scale

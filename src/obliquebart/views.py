@@ -120,9 +120,20 @@ class PosteriorViews:
         return inspection.variable_inclusion(inspection.Rules(self), coverage)
 
     def loadings(self: Any, coverage: float = 0.9) -> list[inspection.Loading]:
-        """Return the mean |φ| of each continuous column over the rules, largest first.
+        """Return the mean weight of each continuous column in the rules, largest first.
 
-        Columns are scaled to [-1, 1] and φ to length 1, so the numbers can be compared.
+        The weight is the absolute value of the column's entry in φ. Columns are scaled to [-1, 1]
+        and φ to length 1, so the numbers can be compared.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Of the intervals over the draws.
+
+        Returns
+        -------
+        list of Loading
+            Named tuples (`column`, `mean`, `low`, `high`, `when_used`).
         """
         return inspection.loadings(inspection.Rules(self), coverage)
 
@@ -148,7 +159,18 @@ class PosteriorViews:
         return inspection.interactions(inspection.Rules(self), by, top, coverage)
 
     def rule_sparsity(self: Any, coverage: float = 0.9) -> inspection.RuleSizes:
-        """Return how many columns the continuous rules use, and how many rules there are."""
+        """Return how many columns the continuous rules use, and how many rules there are.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Of the intervals over the draws.
+
+        Returns
+        -------
+        RuleSizes
+            A named tuple (`sizes`, `mean_columns`, `oblique`, `categorical`, `n_rules`).
+        """
         return inspection.rule_sparsity(inspection.Rules(self), coverage)
 
     def tree(self: Any, draw: int = -1, tree: int = 0, X: Any = None) -> trees.Tree:

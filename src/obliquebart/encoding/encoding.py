@@ -140,7 +140,7 @@ class Encoding:
             if categorical:
                 factor = column.factor()
                 if is_auto and column.kind == "text":
-                    _check_not_free_text(column.name, len(factor.values), table.n_rows)
+                    check_not_free_text(column.name, len(factor.values), table.n_rows)
                 levels = LevelTable.fit(factor)
                 columns.append(levels)
                 writer.add_codes(levels.codes(factor, column.name)[0])
@@ -298,7 +298,8 @@ def _joint_limits(table: Table, is_categorical: Sequence[bool]) -> tuple[float, 
     return limits_of(np.array(limits, dtype=np.float64).reshape(-1))
 
 
-def _check_not_free_text(name: str, n_distinct: int, n_rows: int) -> None:
+def check_not_free_text(name: str, n_distinct: int, n_rows: int) -> None:
+    """Raise an error if a text column has too many different values for a category."""
     if n_distinct > max(MAX_FREE_LEVELS, n_rows // 2):
         raise ValueError(
             f"Column {name!r} looks like free text: {n_distinct} different values in {n_rows} "

@@ -6,9 +6,10 @@ hue alone.
 
 from obliquebart.plots.chains import trace
 from obliquebart.plots.checks import calibration, coverage, fit, residuals
-from obliquebart.plots.structure import inclusion, surface, tree
+from obliquebart.plots.structure import NoSurfaceError, inclusion, surface, tree
 
 __all__ = [
+    "NoSurfaceError",
     "calibration",
     "coverage",
     "fit",

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from obliquebart.diagnostics import measure, scalar_names
 from obliquebart.plots.style import INK, chain_styles, posterior_of
+from obliquebart.posterior import Posterior
 
-__all__ = ["trace"]
+__all__ = ["default_names", "trace"]
 
 LABELS = {"sigma": "σ", "theta": "θ", "leaf_sd": "leaf sd", "n_leaves": "leaves a tree"}
 # Longer chains are drawn as means of consecutive draws, which a picture cannot tell apart.
@@ -47,10 +48,10 @@ def trace(
     >>> from obliquebart import ObliqueBARTRegressor, plots
     >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
     >>> plots.trace(model.fit(*load_diabetes(return_X_y=True))).shape
-    (3,)
+    (4,)
     """
     posterior = posterior_of(model)
-    chosen = list(names) if names is not None else [*scalar_names(posterior), "n_leaves"]
+    chosen = list(names) if names is not None else default_names(posterior)
     unknown = [name for name in chosen if name not in posterior.trace]
     if unknown:
         raise ValueError(
@@ -67,12 +68,17 @@ def trace(
         title = LABELS.get(name, name)
         ax.set_title(title if np.isnan(rhat) else f"{title}    R-hat {rhat:.3f}", loc="left")
     if len(panels):
-        panels[-1].set_xlabel("kept draw (left of 0: before the first)")
+        panels[-1].set_xlabel("kept draw (left of 0: before the first)", labelpad=2.0)
         if posterior.n_chains > 1:
-            panels[0].legend(
-                ncols=4, loc="lower right", bbox_to_anchor=(1.0, 1.0), borderaxespad=0.0
+            panels[-1].legend(
+                ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.35), frameon=False
             )
     return panels
+
+
+def default_names(posterior: Posterior) -> list[str]:
+    """Return the traces that are drawn unless others are asked for."""
+    return [*scalar_names(posterior), "n_leaves"]
 
 
 def _new_panels(n_panels: int) -> list[Axes]:

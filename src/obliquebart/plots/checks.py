@@ -20,7 +20,7 @@ from obliquebart.evaluation import (
     RegressionEvaluation,
     evaluate,
 )
-from obliquebart.plots.style import ACCENT, INK, SECOND, new_axes
+from obliquebart.plots.style import ACCENT, INK, SECOND, legend_above, new_axes
 
 __all__ = ["calibration", "coverage", "fit", "residuals"]
 
@@ -74,16 +74,30 @@ def _fit_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> Axes:
     low, high = evaluation.low[some], evaluation.high[some]
     inside = evaluation.covered[some]
     ax.vlines(mean, low, high, color=ACCENT, alpha=0.35, lw=1.0)
-    ax.plot(mean[inside], observed[inside], "o", ms=3.5, color=ACCENT, label="y in its interval")
-    ax.plot(mean[~inside], observed[~inside], "x", ms=6, mew=1.6, color=SECOND, label="y outside")
+    ax.plot(
+        mean[inside],
+        observed[inside],
+        "o",
+        ms=3.5,
+        color=ACCENT,
+        label=f"y in its {evaluation.coverage:.0%} interval",
+    )
+    ax.plot(
+        mean[~inside],
+        observed[~inside],
+        "x",
+        ms=6,
+        mew=1.6,
+        color=SECOND,
+        label=f"outside ({np.mean(~evaluation.covered):.0%})",
+    )
     ends = [min(mean.min(), observed.min()), max(mean.max(), observed.max())]
     ax.plot(ends, ends, color=INK, lw=1.0, ls="--")
     ax.set(
         xlabel="predicted (posterior mean)",
         ylabel="observed y",
-        title=f"{evaluation.covered.mean():.0%} of y in {evaluation.coverage:.0%} intervals",
     )
-    ax.legend(loc="upper left")
+    legend_above(ax)
     return ax
 
 
@@ -120,7 +134,7 @@ def _fit_of_two_classes(evaluation: ClassEvaluation, ax: Axes) -> Axes:
         ylim=(-0.12, 1.12),
         xticks=[],
     )
-    ax.legend(loc="center left")
+    legend_above(ax)
     return ax
 
 
@@ -131,17 +145,17 @@ def _fit_of_classes(evaluation: ClassEvaluation, ax: Axes) -> Axes:
         [float(np.quantile(group, q)) for group in groups] for q in (0.05, 0.25, 0.5, 0.75, 0.95)
     )
     position = np.arange(len(shown))
-    ax.hlines(position, low, high, color=ACCENT, lw=1.5, label="90% of the rows")
-    ax.hlines(position, first, third, color=ACCENT, lw=7, alpha=0.6, label="half of the rows")
+    ax.hlines(position, low, high, color=ACCENT, lw=1.5, label="90% of rows")
+    ax.hlines(position, first, third, color=ACCENT, lw=7, alpha=0.6, label="half")
     ax.plot(median, position, "o", color=INK, ms=6, label="median")
     names = [
-        f"{evaluation.classes[code]} ({len(group)} rows)"
+        f"{evaluation.classes[code]} ({len(group)})"
         for code, group in zip(shown, groups, strict=True)
     ]
     ax.set_yticks(position, names)
-    ax.set(xlabel="probability given to the row's own class", xlim=(-0.02, 1.02))
+    ax.set(xlabel="probability of the row's own class", xlim=(-0.02, 1.02))
     ax.set_ylim(len(shown) - 0.5, -0.5)
-    ax.legend(loc="lower left")
+    legend_above(ax, 3)
     return ax
 
 
@@ -189,7 +203,7 @@ def residuals(
         label="median of a tenth",
     )
     ax.set(xlabel="predicted (posterior mean)", ylabel="observed - predicted")
-    ax.legend(loc="upper left", ncols=2)
+    legend_above(ax)
     return ax
 
 
@@ -199,7 +213,7 @@ def _residuals_of_classes(evaluation: ClassEvaluation, ax: Axes) -> Axes:
     ax.fill_between(mean, -2 * error, 2 * error, color=INK, alpha=0.1, lw=0, label="±2 errors")
     ax.plot(mean, share - mean, "o-", color=ACCENT, label="observed - predicted")
     ax.set(xlabel=_probability_label(evaluation), ylabel="observed share - probability")
-    ax.legend(loc="upper left", ncols=2)
+    legend_above(ax)
     return ax
 
 
@@ -245,8 +259,8 @@ def calibration(
     ax.axhspan(low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is right")
     ax.axhline(1.0, color=INK, lw=1.0, ls="--")
     ax.set(xlabel="predictive probability of an outcome below y", ylabel="density", xlim=(0.0, 1.0))
-    ax.set_ylim(0.0, 1.2 * max(ax.get_ylim()[1], high))
-    ax.legend(loc="upper right")
+    ax.set_ylim(0.0, 1.05 * max(float(counts.max()) * N_BINS / n_rows, high))
+    legend_above(ax)
     return ax
 
 
@@ -254,15 +268,14 @@ def _reliability(evaluation: ClassEvaluation, ax: Axes) -> Axes:
     mean, share, count, low, high = _binned(evaluation)
     ax.plot([0, 1], [0, 1], color=INK, lw=1.0, ls="--")
     ax.fill_between(mean, low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is right")
-    ax.plot(mean, share, "o-", color=ACCENT, ms=6, label="rows in ten groups")
+    ax.plot(mean, share, "o-", color=ACCENT, ms=6, label=f"ten groups of {count.max():.0f}")
     ax.set(
         xlabel=_probability_label(evaluation),
         ylabel="share of rows that have the class",
         xlim=(-0.02, 1.02),
         ylim=(-0.02, 1.02),
     )
-    ax.set_title(f"{count.max():.0f} probabilities a group", loc="left")
-    ax.legend(loc="upper left")
+    legend_above(ax)
     return ax
 
 
@@ -310,7 +323,7 @@ def coverage(
         xlim=(0.0, 1.0),
         ylim=(0.0, 1.0),
     )
-    ax.legend(loc="upper left")
+    legend_above(ax)
     return ax
 
 

@@ -15,16 +15,20 @@ from obliquebart.chains import Columns
 from obliquebart.diagnostics import choose_rows, take_rows
 from obliquebart.encoding.scaling import ColumnScale
 from obliquebart.inspection import Inclusion, Rules, variable_inclusion
-from obliquebart.plots.style import ACCENT, INK, SECOND, new_axes, posterior_of
+from obliquebart.plots.style import ACCENT, INK, SECOND, legend_above, new_axes, posterior_of
 from obliquebart.posterior import Posterior
 from obliquebart.trees import Leaf, Split, Tree, label
 from obliquebart.validation import check_count
 
-__all__ = ["inclusion", "surface", "tree"]
+__all__ = ["NoSurfaceError", "inclusion", "surface", "tree"]
 
 FloatArray = NDArray[np.float64]
 # What a surface costs: points of the grid, rows of X to average over, draws.
 GRID, MAX_ROWS, MAX_DRAWS = 40, 25, 100
+
+
+class NoSurfaceError(ValueError):
+    """The model has no two continuous columns to draw a surface over."""
 
 
 def inclusion(model: Any, *, top: int = 20, coverage: float = 0.9, ax: Axes | None = None) -> Axes:
@@ -57,7 +61,7 @@ def inclusion(model: Any, *, top: int = 20, coverage: float = 0.9, ax: Axes | No
     position = np.arange(len(shown))
     share = np.array([row.share for row in shown])
     ax.hlines(position, [r.low for r in shown], [r.high for r in shown], color=ACCENT, lw=3)
-    ax.plot(share, position, "o", color=INK, ms=5.5, label="share of rules, with interval")
+    ax.plot(share, position, "o", color=INK, ms=5.5, label="share of rules")
     ax.plot(
         [row.prior for row in shown],
         position,
@@ -75,9 +79,8 @@ def inclusion(model: Any, *, top: int = 20, coverage: float = 0.9, ax: Axes | No
     ax.grid(axis="x", color=INK, alpha=0.15)
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
     ax.set_xlabel("share of rules that use the column")
-    # Above the frame: inside it would cover an interval.
     title = f"{len(shown)} of {len(table)} columns" if len(table) > len(shown) else None
-    ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, title=title)
+    legend_above(ax, title=title)
     return ax
 
 
@@ -101,7 +104,7 @@ def surface(
     X : table of shape (n, n_features)
         For the ranges, the dots and the other columns.
     columns : pair of names or positions, optional
-        The two most used continuous columns unless given.
+        Unless given, the two most used continuous columns, if possible with more than two values.
     ax : Axes, optional
         Where to draw.
 
@@ -110,8 +113,8 @@ def surface(
     Axes
     """
     posterior = posterior_of(model)
-    first, second = _pair(posterior, columns)
     encoded = posterior.encode(X)
+    first, second = _positions(posterior, columns or _best_pair(posterior, encoded))
     ticks = [_ticks(posterior, j) for j in (first, second)]
     values = _surface_values(posterior, encoded, (first, second), ticks)
     ax = new_axes(ax, 6.4, 5.0)
@@ -120,15 +123,7 @@ def surface(
     image = ax.pcolormesh(
         ticks[0].user, ticks[1].user, values, cmap="cividis", rasterized=True, **limits
     )
-    if values.min() < values.max():
-        lines = ax.contour(
-            ticks[0].user, ticks[1].user, values, colors="white", linewidths=0.8, levels=6
-        )
-        ax.clabel(lines, fontsize=7, colors="white")
-    if probit and values.min() < 0.5 < values.max():
-        ax.contour(
-            ticks[0].user, ticks[1].user, values, levels=[0.5], colors="white", linewidths=2.5
-        )
+    _draw_contours(ax, ticks, values, probit)
     dots = choose_rows(200, encoded.n_rows)
     ax.plot(
         *(tick.of_rows(encoded.x_cont[tick.row, dots]) for tick in ticks),
@@ -137,12 +132,26 @@ def surface(
         color="white",
         mec="black",
         mew=0.4,
+        rasterized=True,
     )
     names = posterior.encoding.names
     ax.set(xlabel=_short(names[first]), ylabel=_short(names[second]))
     if ax.figure is not None:
         ax.figure.colorbar(image, ax=ax, label="probability" if probit else "mean of f")
     return ax
+
+
+def _draw_contours(ax: Axes, ticks: list[_Ticks], values: FloatArray, probit: bool) -> None:
+    # In the same raster as the colours, so that a page in the dark can leave both as they are.
+    x, y = (tick.user for tick in ticks)
+    if values.min() < values.max():
+        lines = ax.contour(x, y, values, colors="white", linewidths=0.8, levels=6)
+        lines.set_rasterized(True)
+        for text in ax.clabel(lines, fontsize=7, colors="white"):
+            text.set_rasterized(True)
+    if probit and values.min() < 0.5 < values.max():
+        boundary = ax.contour(x, y, values, levels=[0.5], colors="white", linewidths=2.5)
+        boundary.set_rasterized(True)
 
 
 class _Ticks:
@@ -176,18 +185,31 @@ def _ticks(posterior: Posterior, j: int) -> _Ticks:
     return _Ticks(scale, row)
 
 
-def _pair(posterior: Posterior, columns: tuple[str | int, str | int] | None) -> tuple[int, int]:
+def _best_pair(posterior: Posterior, encoded: Columns) -> tuple[str, str]:
+    """Return the two most used continuous columns; those with two values only come last."""
     encoding = posterior.encoding
-    if columns is None:
-        usable = [
-            name
-            for name, column in zip(encoding.names, encoding.columns, strict=True)
-            if isinstance(column, ColumnScale) and column.low < column.high
-        ]
-        ranked = [r.column for r in variable_inclusion(Rules(posterior)) if r.column in usable]
-        if len(ranked) < 2:
-            raise ValueError("A surface needs two continuous columns with different values.")
-        columns = ranked[0], ranked[1]
+    scales = [c for c in encoding.columns if isinstance(c, ColumnScale)]
+    names = [
+        n for n, kind in zip(encoding.names, encoding.kinds, strict=True) if kind == "continuous"
+    ]
+    binary = {
+        name: len(np.unique(values)) <= 2
+        for name, scale, values in zip(names, scales, encoded.x_cont, strict=True)
+        if scale.low < scale.high
+    }
+    ranked = [
+        (binary[row.column], rank, row.column)
+        for rank, row in enumerate(variable_inclusion(Rules(posterior)))
+        if row.column in binary
+    ]
+    if len(ranked) < 2:
+        raise NoSurfaceError("A surface needs two continuous columns with different values.")
+    (_, _, first), (_, _, second) = sorted(ranked)[:2]
+    return first, second
+
+
+def _positions(posterior: Posterior, columns: tuple[str | int, str | int]) -> tuple[int, int]:
+    encoding = posterior.encoding
     positions = []
     for column in columns:
         if isinstance(column, str):

@@ -14,7 +14,16 @@ if TYPE_CHECKING:
 
     from obliquebart.posterior import Posterior
 
-__all__ = ["ACCENT", "INK", "SECOND", "chain_styles", "new_axes", "posterior_of", "styled"]
+__all__ = [
+    "ACCENT",
+    "INK",
+    "SECOND",
+    "chain_styles",
+    "legend_above",
+    "new_axes",
+    "posterior_of",
+    "styled",
+]
 
 # Lines, text and frames. A page may replace it by its own text colour.
 INK = "#1b1b1f"
@@ -53,12 +62,25 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
+def legend_above(ax: Axes, n_columns: int = 2, title: str | None = None) -> None:
+    """Put the legend above the frame, where it covers nothing."""
+    ax.legend(
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        borderaxespad=0.2,
+        ncols=n_columns,
+        title=title,
+        frameon=False,
+        alignment="left",
+    )
+
+
 def chain_styles(n_chains: int) -> list[dict[str, Any]]:
     """Return a colour and a line style for each chain, from dark to light."""
     shades = mpl.colormaps["cividis"]
     dashes = ("-", "--", "-.", ":")
     return [
-        {"color": shades(0.1 + 0.75 * c / max(n_chains - 1, 1)), "linestyle": dashes[c % 4]}
+        {"color": shades(0.05 + 0.65 * c / max(n_chains - 1, 1)), "linestyle": dashes[c % 4]}
         for c in range(n_chains)
     ]
 

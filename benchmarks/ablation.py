@@ -1,0 +1,154 @@
+"""What does each difference between prior="paper" and prior="default" bring?
+
+The paper's data sets and splits; each row of the table adds one difference to the row above, and
+the last rows take one away from the default. Units run in processes; results are kept line by line,
+so a second run does only what is missing.
+
+    python benchmarks/ablation.py --data FOLDER [--splits 20] [--jobs 2] [--report]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import warnings
+from collections import defaultdict
+from dataclasses import replace
+from multiprocessing import Pool
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, UnseenLevelWarning
+from obliquebart.prior import PRESETS
+from obliquebart.study.datasets import Library
+
+HERE = Path(__file__).resolve().parent
+LINES = HERE / "results" / "ablation.jsonl"
+PAGE = HERE.parent / "docs" / "_generated" / "ablation.md"
+
+PAPER, OURS = PRESETS["paper"], PRESETS["default"]
+LEAVES = replace(PAPER, min_samples_leaf=1)
+ROBUST = replace(LEAVES, robust_leaf=True)
+MOVES = replace(ROBUST, p_change=OURS.p_change, p_perturb=OURS.p_perturb)
+BLEND = replace(MOVES, feature_scaling="blend")
+LEARNED = replace(BLEND, leaf_shape=OURS.leaf_shape)
+COLUMNS = replace(LEARNED, theta_a=OURS.theta_a, axis_theta_a=OURS.axis_theta_a)
+assert COLUMNS == OURS
+
+# Name in the table: preset, number of chains.
+VARIANTS: dict[str, tuple[Any, int]] = {
+    "the paper's prior": (PAPER, 1),
+    "+ no empty leaves": (LEAVES, 1),
+    "+ leaf scale bounded by sd(y)": (ROBUST, 1),
+    "+ change and perturb moves": (MOVES, 1),
+    "+ blended scaling": (BLEND, 1),
+    "+ leaf scale learned": (LEARNED, 1),
+    "+ theta for each column": (COLUMNS, 1),
+    "+ four chains: the default": (OURS, 4),
+    "default without moves": (replace(OURS, p_change=0.0, p_perturb=0.0), 4),
+    "default with range scaling": (replace(OURS, feature_scaling="range"), 4),
+    "default with fixed leaf scale": (replace(OURS, leaf_shape=None), 4),
+    "default with one theta": (replace(OURS, theta_a=None), 4),
+}
+
+Unit = tuple[str, int, str]
+library: Library
+
+
+def run(unit: Unit) -> dict[str, Any]:
+    """Fit one variant to one split."""
+    name, split, variant = unit
+    preset, n_chains = VARIANTS[variant]
+    PRESETS["ablation"] = preset
+    problem = library.load(name).problem(split)
+    regression = problem.task == "regression"
+    kind = ObliqueBARTRegressor if regression else ObliqueBARTClassifier
+    model = kind(
+        prior="ablation",
+        n_chains=n_chains,
+        categorical_features=problem.train.categorical,
+        n_jobs=1,
+        random_state=split,
+        progress=False,
+    )
+    x, y = problem.test.with_codes(), problem.y_test
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenLevelWarning)
+        model.fit(problem.train.with_codes(), problem.y_train)
+        mean = model.predict(x) if regression else model.predict_proba(x)[:, 1]
+        if regression:
+            low, high = model.predict_interval(x, 0.9, kind="outcome").T
+    out = {"set": name, "split": split, "variant": variant, "task": problem.task}
+    if not regression:
+        p = np.clip(np.where(y > 0.5, mean, 1 - mean), 1e-9, 1)
+        return {**out, "accuracy": float((p > 0.5).mean()), "log_loss": float(-np.log(p).mean())}
+    error, reference = ((y - mean) ** 2).mean(), ((y - problem.y_train.mean()) ** 2).mean()
+    coverage = float(((low <= y) & (y <= high)).mean())
+    return {**out, "smse": float(error / reference), "coverage": coverage}
+
+
+def start(folder: str) -> None:
+    """Open the data in a worker."""
+    global library
+    library = Library(Path(folder))
+
+
+def means(rows: list[dict[str, Any]], variant: str, key: str) -> dict[str, float]:
+    by_set: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        if row["variant"] == variant and key in row:
+            by_set[row["set"]].append(row[key])
+    return {name: float(np.mean(values)) for name, values in by_set.items()}
+
+
+def table(rows: list[dict[str, Any]]) -> str:
+    """Return the table of means over the data sets."""
+    lines = [
+        "| | SMSE | coverage of 90% | accuracy | log loss |",
+        "|---|---|---|---|---|",
+    ]
+    for variant in VARIANTS:
+        cells = []
+        for key, digits in [("smse", 4), ("coverage", 3), ("accuracy", 4), ("log_loss", 4)]:
+            found = means(rows, variant, key)
+            cells.append(f"{np.mean(list(found.values())):.{digits}f}" if found else "")
+        lines.append(f"| {variant} | " + " | ".join(cells) + " |")
+    n_sets = {key: len(means(rows, "the paper's prior", key)) for key in ("smse", "accuracy")}
+    splits = 1 + max(row["split"] for row in rows)
+    lines.append(
+        f"\nMeans over {n_sets['smse']} regression and {n_sets['accuracy']} classification sets "
+        f"(diamonds left out), {splits} splits each; `benchmarks/ablation.py`."
+    )
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Run what is missing, then write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", required=True)
+    parser.add_argument("--splits", type=int, default=20)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--lines", type=Path, default=LINES)
+    parser.add_argument("--report", action="store_true", help="only write the table")
+    args = parser.parse_args()
+    rows = [json.loads(line) for line in args.lines.open()] if args.lines.exists() else []
+    if not args.report:
+        done = {(row["set"], row["split"], row["variant"]) for row in rows}
+        sets = [name for name in Library(Path(args.data)).names() if name != "diamonds"]
+        units = [(n, s, v) for s in range(args.splits) for n in sets for v in VARIANTS]
+        units = [unit for unit in units if unit not in done]
+        args.lines.parent.mkdir(parents=True, exist_ok=True)
+        with Pool(args.jobs, start, (args.data,)) as pool, args.lines.open("a") as file:
+            for row in pool.imap_unordered(run, units):
+                rows.append(row)
+                file.write(json.dumps(row) + "\n")
+                file.flush()
+    PAGE.parent.mkdir(parents=True, exist_ok=True)
+    PAGE.write_text(table(rows), encoding="utf-8")
+    print(table(rows))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,5 @@
+"""Run the command line with `python -m obliquebart`."""
+
+from obliquebart.cli import main
+
+main()

@@ -1,0 +1,328 @@
+"""The commands, each a short list of steps."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+import obliquebart
+from obliquebart.cli import work
+from obliquebart.cli.datafile import DataFile, FileError, read_data
+from obliquebart.cli.screen import INTERRUPTED, Screen, command
+from obliquebart.exceptions import InterruptedFitWarning
+
+app = typer.Typer(
+    help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
+    "see what the model learnt.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit codes: 0 done, 1 something is wrong with the data or a file, 2 the command line "
+    "cannot be understood, 130 interrupted. Set OBLIQUEBART_DEBUG=1 for a traceback.",
+)
+
+Data = Annotated[
+    str, typer.Argument(help="CSV (also .gz, or - for standard input) or Parquet.", metavar="DATA")
+]
+ModelFile = Annotated[
+    Path, typer.Argument(help="A model file that `fit` wrote.", metavar="MODEL", exists=False)
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", "-t", help="The column with the outcome.", show_default=False),
+]
+Delimiter = Annotated[
+    str | None, typer.Option(help="Between the columns of CSV; guessed from the header.")
+]
+Decimal = Annotated[str, typer.Option(help="The decimal mark of CSV.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only results, warnings and errors.")]
+Jobs = Annotated[
+    int | None, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores.", show_default="1")
+]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"obliquebart {obliquebart.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    del version
+
+
+@app.command()
+@command
+def fit(
+    data: Data,
+    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The model file.", show_default="DATA.obart"),
+    ] = None,
+    task: Annotated[
+        Literal["auto", "regression", "classification"],
+        typer.Option(help="auto: classes if the target is text or has two values."),
+    ] = "auto",
+    categorical: Annotated[
+        list[str] | None,
+        typer.Option("--categorical", "-c", help="A column of numbers that are categories."),
+    ] = None,
+    drop: Annotated[
+        list[str] | None, typer.Option("--drop", "-d", help="A column to leave out.")
+    ] = None,
+    n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = 200,
+    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 1000,
+    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 1000,
+    n_chains: Annotated[int, typer.Option(help="Independent chains.")] = 4,
+    rules: Annotated[
+        Literal["oblique", "axis"], typer.Option(help="axis: one column a rule, classical BART.")
+    ] = "oblique",
+    random_state: Annotated[
+        int | None, typer.Option("--random-state", "--seed", help="The same draws at every run.")
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Another parameter of the model, as in --set p_change=0.2."),
+    ] = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            help="Keep the chains in this file while they run; go on from it if it is there."
+        ),
+    ] = None,
+    n_jobs: Jobs = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Fit a model to a table and write it to a file."""
+    screen = Screen(as_json, quiet)
+    path = output or _default_output(data, ".obart")
+    _require_folder(path)
+    file = read_data(data, delimiter, decimal)
+    problem = work.problem(file, target, task, categorical or [], drop or [])
+    screen.show_words(problem.table_of_types())
+    screen.say(problem.in_words())
+    parameters = {
+        "n_trees": n_trees,
+        "n_burn": n_burn,
+        "n_draws": n_draws,
+        "n_chains": n_chains,
+        "rules": rules,
+        "random_state": random_state,
+        "n_jobs": n_jobs,
+        "progress": False if quiet else "auto",
+    }
+    model = problem.new_model({**parameters, **work.parse_settings(settings or [])})
+    start = time.perf_counter()
+    interrupted = _fit(model, problem, checkpoint)
+    seconds = time.perf_counter() - start
+    model.save(path)
+    screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
+    diagnoses = work.diagnose_all(model, problem.X)
+    screen.show(*work.diagnostics_parts(diagnoses))
+    screen.finish(
+        {
+            "model": str(path),
+            "seconds": round(seconds, 3),
+            "interrupted": interrupted,
+            **problem.to_dict(),
+            "diagnostics": {label: d.to_dict() for label, d in diagnoses.items()},
+        }
+    )
+    if interrupted:
+        raise typer.Exit(INTERRUPTED)
+
+
+def _fit(model: Any, problem: work.Problem, checkpoint: Path | None) -> bool:
+    """Fit, show the warnings, and say whether the user stopped it."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        model.fit(problem.X, problem.y, checkpoint=checkpoint)
+    for warning in caught:
+        if issubclass(warning.category, UserWarning):
+            warnings.warn(warning.message, stacklevel=2)
+    return any(issubclass(warning.category, InterruptedFitWarning) for warning in caught)
+
+
+@app.command()
+@command
+def predict(
+    model_file: ModelFile,
+    data: Data,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="CSV or Parquet file.", show_default="CSV to standard output"
+        ),
+    ] = None,
+    interval: Annotated[
+        float, typer.Option(help="Probability of the intervals.", min=0.0, max=1.0)
+    ] = 0.9,
+    kind: Annotated[
+        Literal["outcome", "mean"],
+        typer.Option(help="Intervals of a new outcome, or of its mean (regression)."),
+    ] = "outcome",
+    n_jobs: Jobs = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the rows of a table, with intervals or class probabilities."""
+    screen = Screen(as_json, quiet)
+    if output is not None:
+        _require_folder(output)
+    model = work.load_model(model_file, n_jobs)
+    file = read_data(data, delimiter, decimal)
+    predictions = work.predictions(model, file.table_for(work.encoding_of(model)), interval, kind)
+    if as_json:
+        screen.finish(work.columns_to_json(predictions))
+    else:
+        work.write_columns(predictions, output)
+    if output is not None:
+        screen.say(f"Wrote {file.n_rows} predictions to {output}.")
+
+
+@app.command()
+@command
+def summary(
+    model_file: ModelFile,
+    data: Annotated[
+        str | None,
+        typer.Argument(help="Rows at which to look at f, and at errors.", metavar="[DATA]"),
+    ] = None,
+    target: Target = None,
+    rows: Annotated[int, typer.Option(help="Rows of DATA at which to look at f.")] = 10,
+    top: Annotated[int, typer.Option(help="Columns and pairs to list.", min=1)] = 10,
+    n_jobs: Jobs = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    as_json: AsJson = False,
+) -> None:
+    """Show whether the chains have converged, and what the model learnt."""
+    screen = Screen(as_json)
+    model = work.load_model(model_file, n_jobs)
+    X = y = None
+    if data is not None:
+        X, y = _rows_for(model, read_data(data, delimiter, decimal), target, required=False)
+    diagnoses = work.diagnose_all(model, X, rows)
+    findings = work.findings(model, top)
+    scores = None if y is None else work.scores(model, X, y)
+    screen.show(*work.model_parts(model), *work.diagnostics_parts(diagnoses))
+    screen.show(*work.findings_parts(findings), *work.scores_parts(scores, model, X, y))
+    screen.finish(
+        {
+            **work.model_to_dict(model),
+            "diagnostics": {label: d.to_dict() for label, d in diagnoses.items()},
+            "learnt": {label: finding.to_dict() for label, finding in findings.items()},
+            "scores": scores,
+        }
+    )
+
+
+@app.command()
+@command
+def report(
+    model_file: ModelFile,
+    data: Data,
+    target: Target = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The page.", show_default="MODEL.html"),
+    ] = None,
+    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    n_jobs: Jobs = None,
+    delimiter: Delimiter = None,
+    decimal: Decimal = ".",
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write one self-contained HTML page with tables and pictures of a model."""
+    from obliquebart.report import write_report
+
+    screen = Screen(as_json, quiet)
+    path = output or model_file.with_suffix(".html")
+    _require_folder(path)
+    model = work.load_model(model_file, n_jobs)
+    file = read_data(data, delimiter, decimal)
+    X, y = _rows_for(model, file, target, required=True)
+    write_report(model, X, y, path, title=title or model_file.stem, source=Path(file.name).name)
+    screen.say(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
+    screen.finish({"report": str(path), "bytes": path.stat().st_size})
+
+
+@app.command()
+@command
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("obliquebart-demo"),
+    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 1000,
+    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 1000,
+    n_jobs: Jobs = None,
+    quiet: Quiet = False,
+) -> None:
+    """Simulate a table, fit it, predict, and write a report, as the other commands do."""
+    screen = Screen(quiet=quiet)
+    folder.mkdir(parents=True, exist_ok=True)
+    train, test = folder / "train.csv", folder / "test.csv"
+    for path, seed in ((train, 1), (test, 2)):
+        work.write_columns(work.simulated_table(300, seed), path)
+    model, page = folder / "model.obart", folder / "report.html"
+    sizes = ["--n-burn", str(n_burn), "--n-draws", str(n_draws)]
+    jobs = [] if n_jobs is None else ["--n-jobs", str(n_jobs)]
+    screen.say(
+        "A simulated table: y jumps where age / 30 + bmi / 8 passes a line, which no rule with one "
+        "column can follow, and depends on the site. The last column is noise."
+    )
+    start = time.perf_counter()
+    for words in (
+        ["fit", str(train), "-t", "y", "-o", str(model), "--seed", "1", *sizes, *jobs],
+        ["predict", str(model), str(test), "-o", str(folder / "predictions.csv")],
+        ["summary", str(model), str(test)],
+        ["report", str(model), str(test), "-o", str(page)],
+    ):
+        screen.say(f"\n$ obliquebart {' '.join(words)}")
+        if quiet and words[0] != "summary":
+            words.append("--quiet")
+        code = app(words, standalone_mode=False)
+        if code:
+            raise typer.Exit(code)
+    screen.say(f"\nThat took {time.perf_counter() - start:.0f} s. Open {page} in a browser.")
+
+
+def _rows_for(
+    model: Any, file: DataFile, target: str | None, required: bool
+) -> tuple[dict[str, Any], Any]:
+    """Return a model's columns and, if the file has them, the outcomes."""
+    name = target or work.guess_target(file, model)
+    if name is None:
+        if required:
+            raise FileError(f"Which column of {file.name} is the target? Name it with --target.")
+        return file.table_for(work.encoding_of(model)), None
+    y, rows = file.outcome(name, as_text=work.has_text_labels(model))
+    return file.table_for(work.encoding_of(model), rows), work.as_labels(y, model)
+
+
+def _default_output(data: str, suffix: str) -> Path:
+    return Path("model" if data == "-" else Path(data).name.partition(".")[0]).with_suffix(suffix)
+
+
+def _require_folder(path: Path) -> None:
+    """Find out before a long run that its result could not be written."""
+    if path.is_dir():
+        raise FileError(f"{path} is a folder; name a file.")
+    if not path.absolute().parent.is_dir():
+        raise FileError(f"There is no folder {path.absolute().parent} to write {path.name} to.")

@@ -1,0 +1,159 @@
+"""What the commands write: words to standard error, results to standard output, exit codes."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.console import Console
+from rich.table import Table
+
+from obliquebart.diagnostics import HEADINGS, Diagnostics, cells
+from obliquebart.learnt import is_numeric
+
+__all__ = ["INTERRUPTED", "MISTAKE", "Screen", "command", "stdout_console"]
+
+MISTAKE = 1
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+DEBUG = "OBLIQUEBART_DEBUG"
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def stderr_console() -> Console:
+    """Return a console for words; the width is the terminal's."""
+    return Console(stderr=True, highlight=False)
+
+
+def stdout_console() -> Console:
+    """Return a console for results."""
+    return Console(highlight=False)
+
+
+class Screen:
+    """Where a command writes: tables for people, or one JSON document for programs.
+
+    Parameters
+    ----------
+    as_json : bool
+        Whether the result is JSON; then nothing else is written to standard output.
+    quiet : bool
+        Whether words are left out; errors and warnings are not.
+    """
+
+    def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
+        self.as_json = as_json
+        self._words = stderr_console()
+        self._results = stdout_console()
+        self._quiet = quiet
+
+    def say(self, text: str) -> None:
+        """Write a sentence for people."""
+        if not self._quiet:
+            self._words.print(text, markup=False)
+
+    def show_words(self, table: Table) -> None:
+        """Write a table that is not the result."""
+        if not self._quiet:
+            _print(self._words, table)
+
+    def show(self, *parts: Table | str) -> None:
+        """Write parts of a result for people."""
+        if not self.as_json:
+            for part in parts:
+                _print(self._results, part)
+
+    def finish(self, result: dict[str, Any]) -> None:
+        """Write the result for programs."""
+        if self.as_json:
+            sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
+            sys.stdout.write("\n")
+
+
+def _print(console: Console, part: Table | str) -> None:
+    # A title of the table itself would be broken at the table's width.
+    if isinstance(part, Table):
+        console.print(part.title, style="bold", markup=False)
+        part.title = None
+    console.print(part, markup=False)
+
+
+def command(function: Callable[P, R]) -> Callable[P, R]:
+    """Turn a user's mistake into a sentence and an exit code, and warnings into sentences."""
+
+    @functools.wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            warnings.simplefilter("always", UserWarning)
+            warnings.showwarning = _show_warning
+            try:
+                return function(*args, **kwargs)
+            except KeyboardInterrupt:
+                _complain("Interrupted", "there is no draw to keep yet; nothing was written.")
+                raise typer.Exit(INTERRUPTED) from None
+            except BrokenPipeError:
+                # The reader has seen enough. Python would complain again when it closes stdout.
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                raise typer.Exit(BROKEN_PIPE) from None
+            except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+                if os.environ.get(DEBUG):
+                    raise
+                _complain("Error", _message(error))
+                raise typer.Exit(MISTAKE) from None
+
+    return wrapped
+
+
+def _message(error: BaseException) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}."
+    return str(error) or type(error).__name__
+
+
+def _complain(kind: str, message: str) -> None:
+    console = stderr_console()
+    style = "bold red" if kind != "Warning" else "bold yellow"
+    console.print(f"[{style}]{kind}:[/{style}]", end=" ")
+    console.print(message, markup=False)
+
+
+def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    _complain("Warning", str(message))
+
+
+def diagnostics_table(diagnostics: Diagnostics, title: str = "") -> Table:
+    """Return R-hat and effective sample sizes as a table."""
+    heading = f"{diagnostics.n_chains} chains of {diagnostics.n_draws} draws of "
+    table = _new_table(f"{title}{heading}{diagnostics.n_trees} trees")
+    for j, text in enumerate(HEADINGS):
+        table.add_column(text, justify="left" if j == 0 else "right", no_wrap=True)
+    for quantity in diagnostics:
+        table.add_row(*cells(quantity))
+    return table
+
+
+def _new_table(title: str) -> Table:
+    return Table(title=title, box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+
+
+def plain_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """Return a table with text on the left and numbers on the right."""
+    table = _new_table(title)
+    for j, heading in enumerate(headings):
+        column = [row[j] for row in rows]
+        numeric = all(map(is_numeric, column))
+        table.add_column(heading, justify="right" if numeric and rows else "left")
+    for row in rows:
+        table.add_row(*(text.replace("[", r"\[") for text in row))
+    return table

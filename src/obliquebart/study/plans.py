@@ -1,0 +1,180 @@
+"""Which units make an experiment, the most important first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from obliquebart.study.costs import cost_model, shape_of
+from obliquebart.study.datasets import Library
+from obliquebart.study.synthetic import FUNCTIONS, JUMPS, N_REPLICATES, ROWS, Synthetic
+from obliquebart.study.units import Setting, Unit
+
+__all__ = ["PLANS", "paper_plan", "quick_plan", "real_plan", "tiny_plan"]
+
+ROTATIONS = (1, 4, 16, 50, 100, 200)
+BASE = ("obliqueBART", "obliqueBART-paper", "BART", "RF", "ERT", "XGB")
+ROTATED = ("rotBART", "rotRF", "rotERT", "rotXGB")
+N_SPLITS = 20
+# 54,000 rows: as many as all other sets together.
+LARGE = "diamonds"
+# Random forests of rotated columns try a third of them at every node: beyond this many seconds
+# they get fewer trees, at least FEWEST.
+FOREST_SECONDS = 20.0
+FEWEST_TREES = 50
+
+Settings = tuple[tuple[str, Setting], ...]
+
+
+def real_plan(library: Library) -> list[Unit]:
+    """Return the run whose results are in docs/study: what 16 cores do in a quarter of an hour."""
+    sets = library.names()
+    few = _splits(sets, 5, large=3)
+    narrow = [
+        (data, split)
+        for data, split in few
+        if data != LARGE and shape_of(data, library).p_cont <= 10
+    ]
+    units = [
+        *_benchmark(library, _splits(sets, N_SPLITS, large=3)),
+        *_synthetic([Synthetic(f, 1000, 4.0, t) for f in FUNCTIONS for t in range(FUNCTIONS[f])]),
+        *_rotated(library, few, (1, 4, 16)),
+        *_rotated(library, narrow, (200,)),
+        *_base("echocardiogram_uci", range(N_SPLITS)),
+        *_coarse_grid(),
+        *(Unit(data, split, "BART-ours") for data, split in few),
+    ]
+    return list(dict.fromkeys(units))
+
+
+def paper_plan(library: Library) -> list[Unit]:
+    """Return everything in section 4 of the paper: days on a laptop, hours on a cluster."""
+    splits = _splits(library.names(), N_SPLITS, large=N_SPLITS)
+    cells = [
+        Synthetic(function, n, jump, step)
+        for n in (1000, 100, 10000)
+        for jump in (4.0, 2.0, 1.0, 0.5)
+        for function in FUNCTIONS
+        for step in range(FUNCTIONS[function])
+    ]
+    units = [
+        *_benchmark(library, splits),
+        *_synthetic(cells[:21], rotations=ROTATIONS),
+        *_rotated(library, splits, ROTATIONS, all_trees=True),
+        *_base("echocardiogram_uci", range(N_SPLITS)),
+        *_synthetic(cells[21:], rotations=ROTATIONS),
+    ]
+    return list(dict.fromkeys(units))
+
+
+def quick_plan(library: Library) -> list[Unit]:
+    """Return a taste of everything that two cores do in a few minutes."""
+    sets = (
+        *("servo", "boston", "cpu", "strikes", "diabetes", "ais"),
+        *("german_credit", "connectionist_sonar", "blood_transfusion", "ilpd", "parkinsons"),
+    )
+    few = [(data, split) for split in range(3) for data in sets]
+    cells = [Synthetic("rotated_axes", 1000, 4.0, t) for t in (0, 3, 6, 9)]
+    cells += [Synthetic("sinusoid", 1000, 4.0, t) for t in (0, 3, 6, 10)]
+    units = [
+        *_benchmark(library, few),
+        *_synthetic(cells, n_replicates=2, rotations=(1, 16)),
+        *_rotated(library, [pair for pair in few if pair[1] == 0], (1, 4)),
+    ]
+    return list(dict.fromkeys(units))
+
+
+def tiny_plan(library: Library) -> list[Unit]:
+    """Return a few short units of two sets, for tests."""
+    short: Settings = (("n_burn", 20), ("n_chains", 1), ("n_draws", 20), ("n_trees", 20))
+    trees: Settings = (("n_estimators", 20),)
+    rounds: Settings = (("n_rounds", 20),)
+    settings = {"XGB": rounds, "RF": trees, "ERT": trees}
+    names = [name for name in ("servo", "fertility") if name in library.records]
+    return [
+        Unit(data, split, method, rotations, settings=settings.get(_base_of(method), short))
+        for split in range(2)
+        for data in names
+        for method, rotations in [*((m, 0) for m in BASE), *((m, 2) for m in ROTATED)]
+    ]
+
+
+PLANS = {"real": real_plan, "paper": paper_plan, "quick": quick_plan, "tiny": tiny_plan}
+
+
+def _splits(sets: Iterable[str], n: int, large: int) -> list[tuple[str, int]]:
+    """Return pairs of set and split: all sets of a split before the next, the largest first."""
+    names = sorted(sets, key=lambda name: name != LARGE)
+    return [(name, split) for split in range(n) for name in names if name != LARGE or split < large]
+
+
+def _benchmark(library: Library, splits: Iterable[tuple[str, int]]) -> Iterator[Unit]:
+    """Yield the methods without rotations, and those that explain the paper's numbers."""
+    for data, split in splits:
+        yield from _base(data, [split])
+        yield Unit(data, split, "obliqueBART-paper", inputs="paper")
+        if shape_of(data, library).p_cat:
+            yield Unit(data, split, "BART", inputs="paper")
+
+
+def _base(data: str, splits: Iterable[int]) -> Iterator[Unit]:
+    for split in splits:
+        for method in BASE:
+            yield Unit(data, split, method)
+
+
+def _rotated(
+    library: Library,
+    splits: list[tuple[str, int]],
+    rotations: Iterable[int],
+    *,
+    all_trees: bool = False,
+) -> Iterator[Unit]:
+    seconds = cost_model(library)
+    for n_rotations in rotations:
+        for data, split in splits:
+            for method in ROTATED:
+                unit = Unit(data, split, method, n_rotations)
+                if method == "rotRF" and not all_trees:
+                    unit = _with_fewer_trees(unit, seconds(unit))
+                yield unit
+
+
+def _with_fewer_trees(unit: Unit, seconds: float) -> Unit:
+    if seconds <= FOREST_SECONDS:
+        return unit
+    trees = max(FEWEST_TREES, int(500 * FOREST_SECONDS / seconds))
+    return Unit(
+        unit.data, unit.split, unit.method, unit.rotations, unit.inputs, (("n_estimators", trees),)
+    )
+
+
+def _synthetic(
+    cells: Iterable[Synthetic],
+    n_replicates: int = N_REPLICATES,
+    rotations: Iterable[int] = (1, 4, 16, 50, 200),
+    methods: Iterable[str] = ("obliqueBART-paper", "BART", "obliqueBART"),
+) -> Iterator[Unit]:
+    cells, rotations, methods = list(cells), list(rotations), list(methods)
+    for replicate in range(n_replicates):
+        for cell in cells:
+            for method in methods:
+                yield Unit(cell.name, replicate, method)
+            for n_rotations in rotations:
+                yield Unit(cell.name, replicate, "rotBART", n_rotations)
+
+
+def _coarse_grid() -> Iterator[Unit]:
+    steps = {"rotated_axes": (0, 3, 6, 9), "sinusoid": (0, 3, 6, 10)}
+    for n in ROWS:
+        cells = [
+            Synthetic(function, n, jump, step)
+            for jump in JUMPS
+            for function in FUNCTIONS
+            for step in steps[function]
+            if (n, jump) != (1000, 4.0)
+        ]
+        yield from _synthetic(cells, 5, (50,), ("obliqueBART-paper", "BART"))
+
+
+def _base_of(method: str) -> str:
+    return method.removeprefix("rot")

@@ -1,0 +1,151 @@
+"""Processes of this machine that do units, with nothing but the standard library.
+
+The parent knows what every process is doing: it sees a death at once, ends a unit that takes too
+long, and starts a new process for the one lost.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from obliquebart.study.units import Unit, execute
+
+__all__ = ["Outcome", "ProcessPool"]
+
+# Libraries that would start a thread a core, in every process.
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one attempt at a unit.
+
+    Attributes
+    ----------
+    unit : Unit
+    event : {"finished", "lost", "timeout"}
+        Whether there is a result, the worker died, or the attempt was ended.
+    result : dict or None
+        Of `execute`, if it finished.
+    seconds : float
+        Since the attempt began.
+    """
+
+    unit: Unit
+    event: str
+    result: dict[str, Any] | None
+    seconds: float
+
+
+def _serve(connection: Connection, folder: Path | None) -> None:
+    while True:
+        try:
+            unit = connection.recv()
+        except EOFError:
+            return
+        connection.send(execute(unit, folder))
+
+
+class _Worker:
+    """A process and what it is doing."""
+
+    def __init__(self, folder: Path | None) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, folder), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.unit: Unit | None = None
+        self.began = 0.0
+
+    def give(self, unit: Unit) -> bool:
+        try:
+            self.connection.send(unit)
+        except OSError:
+            return False
+        self.unit, self.began = unit, time.monotonic()
+        return True
+
+    def end(self) -> None:
+        self.connection.close()
+        if self.process.is_alive():
+            self.process.kill()
+        self.process.join()
+
+
+class ProcessPool:
+    """Do units on processes of this machine.
+
+    Parameters
+    ----------
+    n_workers : int
+    folder : Path or None
+        The data sets.
+    timeout : float
+        Seconds that a unit may take.
+    """
+
+    def __init__(self, n_workers: int, folder: Path | None, timeout: float) -> None:
+        for name in ONE_THREAD:
+            os.environ.setdefault(name, "1")
+        self.folder, self.timeout = folder, timeout
+        self.workers = [_Worker(folder) for _ in range(n_workers)]
+
+    @property
+    def n_free(self) -> int:
+        """How many units can be given now."""
+        return sum(worker.unit is None for worker in self.workers)
+
+    @property
+    def running(self) -> list[Unit]:
+        """Units in work."""
+        return [worker.unit for worker in self.workers if worker.unit is not None]
+
+    def give(self, unit: Unit) -> None:
+        """Start a unit on a free process."""
+        for number, worker in enumerate(self.workers):
+            if worker.unit is None:
+                if not worker.give(unit):
+                    self.workers[number] = self._replaced(worker)
+                    self.workers[number].give(unit)
+                return
+        raise RuntimeError("All processes are busy.")
+
+    def outcomes(self, patience: float = 1.0) -> Iterator[Outcome]:
+        """Wait for news, at most `patience` seconds, and return them."""
+        busy = {worker.connection: worker for worker in self.workers if worker.unit is not None}
+        ready = set(wait(list(busy), timeout=patience)) if busy else set()
+        for number, worker in enumerate(self.workers):
+            if worker.unit is None:
+                continue
+            seconds = time.monotonic() - worker.began
+            if worker.connection in ready:
+                unit = worker.unit
+                try:
+                    result = worker.connection.recv()
+                except (EOFError, OSError):
+                    self.workers[number] = self._replaced(worker)
+                    yield Outcome(unit, "lost", None, seconds)
+                else:
+                    worker.unit = None
+                    yield Outcome(unit, "finished", result, seconds)
+            elif seconds > self.timeout:
+                unit = worker.unit
+                self.workers[number] = self._replaced(worker)
+                yield Outcome(unit, "timeout", None, seconds)
+
+    def _replaced(self, worker: _Worker) -> _Worker:
+        worker.end()
+        return _Worker(self.folder)
+
+    def close(self) -> None:
+        """End all processes, whatever they are doing."""
+        for worker in self.workers:
+            worker.end()

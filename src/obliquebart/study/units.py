@@ -1,0 +1,125 @@
+"""A unit of work: what it is, its key, its seed, and how to do it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import time
+import traceback
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from obliquebart.study import metrics, synthetic
+from obliquebart.study.datasets import load_cached
+from obliquebart.study.memory import PeakMemory
+from obliquebart.study.methods import METHODS
+from obliquebart.study.problems import Problem
+
+__all__ = ["Unit", "execute"]
+
+Setting = str | int | float | bool
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One fit and its evaluation.
+
+    Attributes
+    ----------
+    data : str
+        Name of a data set, or of a synthetic problem.
+    split : int
+        Number of the split, or of the replicate.
+    method : str
+        Key of `METHODS`.
+    rotations : int
+        Random rotations of the numbers before the fit; 0: none.
+    inputs : {"correct", "paper"}
+        See `Dataset.problem`.
+    settings : tuple of pairs of str and value
+        Parameters that differ from the method's, sorted by name.
+    """
+
+    data: str
+    split: int
+    method: str
+    rotations: int = 0
+    inputs: str = "correct"
+    settings: tuple[tuple[str, Setting], ...] = ()
+
+    @property
+    def key(self) -> str:
+        """Hash of everything that the result depends on."""
+        text = json.dumps(asdict(self), sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:20]
+
+    @property
+    def seed(self) -> int:
+        """Seed of the method; differs between any two units."""
+        return int(hashlib.sha256(f"seed {self.key}".encode()).hexdigest()[:8], 16) % 2**31
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Unit:
+        """Return the unit that `asdict` wrote."""
+        settings = tuple((str(name), value) for name, value in values["settings"])
+        return cls(**{**values, "settings": settings})
+
+    def __str__(self) -> str:
+        rotations = f", R = {self.rotations}" if self.rotations else ""
+        return f"{self.method} on {self.data}, split {self.split}{rotations}"
+
+
+def execute(unit: Unit, folder: Path | None) -> dict[str, Any]:
+    """Do the work; whatever happens, return a result.
+
+    Parameters
+    ----------
+    unit : Unit
+    folder : Path or None
+        The data sets; not needed for synthetic problems.
+
+    Returns
+    -------
+    dict
+        JSON-able: key, unit, status ("done" or "failed"), metrics, seconds, memory, host; with
+        "error" where it failed.
+    """
+    started = time.time()
+    result: dict[str, Any] = {"key": unit.key, "unit": asdict(unit), "host": platform.node()}
+    try:
+        problem = problem_of(unit, folder)
+        with PeakMemory() as memory:
+            measured = _measure(unit, problem)
+        result |= {"status": "done", "metrics": measured, "memory_mb": memory.megabytes}
+    except Exception as error:
+        result |= {
+            "status": "failed",
+            "error": f"{type(error).__name__}: {error}",
+            "traceback": traceback.format_exc(limit=-4),
+        }
+    return result | {"started": started, "seconds": time.time() - started}
+
+
+def problem_of(unit: Unit, folder: Path | None) -> Problem:
+    """Return the problem that a unit is about, before any rotation."""
+    cell = synthetic.parse(unit.data)
+    if cell is not None:
+        return cell.problem(unit.split)
+    if folder is None:
+        raise FileNotFoundError(f"{unit} needs the folder of the data sets.")
+    return load_cached(folder, unit.data).problem(unit.split, unit.inputs)
+
+
+def _measure(unit: Unit, problem: Problem) -> dict[str, float]:
+    method = METHODS[unit.method]
+    if unit.rotations:
+        problem = problem.rotated(unit.rotations, unit.seed)
+    wall, cpu = time.perf_counter(), time.process_time()
+    prediction = method.solve(problem, unit)
+    spent = {
+        "seconds": time.perf_counter() - wall,
+        "cpu_seconds": time.process_time() - cpu,
+    }
+    return metrics.measure(problem, prediction) | prediction.extra | spent
