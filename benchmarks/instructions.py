@@ -106,7 +106,7 @@ def compare(counts: tuple[Count, ...]) -> dict[str, tuple[int, int]]:
     reference = recorded().get(key)
     if reference is None:
         raise UnavailableError(
-            f"no counts are recorded for {key} (benchmarks/instructions.py --record)"
+            f"nothing is recorded for {key} (benchmarks/instructions.py --record)"
         )
     return {count.name: (reference[count.name], measure(driver, count)) for count in counts}
 
