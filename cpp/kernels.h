@@ -79,6 +79,12 @@ struct Kernels {
                      std::int64_t n_groups);
   void (*accumulate_double)(double* sum, const std::uint8_t* code, const float* table, bool wide,
                             std::int64_t n_groups);
+  // f = Phi(offset + f), n values.
+  void (*normal_cdf)(float* f, float offset, std::int64_t n);
+  // Of the mixture of n normals with equal weights: its density at x, and the probability of the
+  // tail below x (sign 1) or above x (sign -1), with a small relative error.
+  void (*mixture)(const float* mean, const float* inverse_sd, std::int64_t n, float x, float sign,
+                  double* tail, double* density);
 };
 
 // The best table that this machine can run, or the one that OBLIQUEBART_SIMD names.

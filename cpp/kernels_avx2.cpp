@@ -1,5 +1,6 @@
 #include "kernels_generic.h"
 
 namespace obart {
-const Kernels kKernelsAvx2{"avx2", route, fused, assign, accumulate, accumulate_double};
+const Kernels kKernelsAvx2{
+    "avx2", route, fused, assign, accumulate, accumulate_double, lanes::normal_cdf, lanes::mixture};
 }  // namespace obart

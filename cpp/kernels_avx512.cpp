@@ -8,7 +8,7 @@
 
 #include <bit>
 
-#include "kernels_lanes.h"
+#include "kernels_normal.h"
 
 namespace obart {
 namespace {
@@ -294,6 +294,8 @@ void accumulate_double(double* sum, const std::uint8_t* code, const float* table
 
 }  // namespace
 
-const Kernels kKernelsAvx512{"avx512", route, fused, assign, accumulate, accumulate_double};
+const Kernels kKernelsAvx512{
+    "avx512",          route,         fused, assign, accumulate, accumulate_double,
+    lanes::normal_cdf, lanes::mixture};
 
 }  // namespace obart

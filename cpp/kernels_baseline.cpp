@@ -1,5 +1,7 @@
 #include "kernels_generic.h"
 
 namespace obart {
-const Kernels kKernelsBaseline{"baseline", route, fused, assign, accumulate, accumulate_double};
+const Kernels kKernelsBaseline{
+    "baseline",        route,         fused, assign, accumulate, accumulate_double,
+    lanes::normal_cdf, lanes::mixture};
 }  // namespace obart

@@ -6,7 +6,7 @@
 #include <bit>
 #include <cstring>
 
-#include "kernels_lanes.h"
+#include "kernels_normal.h"
 
 #if defined(__SSE2__)
 #include <immintrin.h>

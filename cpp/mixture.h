@@ -7,6 +7,8 @@
 #include <limits>
 #include <span>
 
+#include "kernels.h"
+
 namespace obart {
 
 // Linear interpolation between order statistics, as NumPy's default. Reorders the values.
@@ -22,57 +24,51 @@ inline double sample_quantile(std::span<float> values, double q) {
   return low + fraction * (high - low);
 }
 
-struct MixtureValue {
-  double cdf, density;
-};
-
-// Abramowitz and Stegun 7.1.26 (|error| < 1.5e-7) in float, written so that compilers vectorise it.
-inline MixtureValue mixture_at(std::span<const float> mean, std::span<const float> sd, float x) {
-  double cdf = 0.0;
-  double density = 0.0;
-  constexpr std::size_t chunk = 64;
-  for (std::size_t start = 0; start < mean.size(); start += chunk) {
-    const std::size_t end = std::min(start + chunk, mean.size());
-    float c = 0.0F;
-    float d = 0.0F;
-    for (std::size_t k = start; k < end; ++k) {
-      const float z = (x - mean[k]) / sd[k];
-      const float a = std::min(std::abs(z), 12.0F);
-      const float e = std::exp(-0.5F * a * a);
-      const float t = 1.0F / (1.0F + 0.23164190F * a);
-      const float tail =
-          0.5F * e * t *
-          (0.254829592F +
-           t * (-0.284496736F + t * (1.421413741F + t * (-1.453152027F + t * 1.061405429F))));
-      c += z > 0.0F ? 1.0F - tail : tail;
-      d += e / sd[k];
-    }
-    cdf += static_cast<double>(c);
-    density += static_cast<double>(d);
+// Of the standard normal, by bisection: called once for each quantile asked for.
+inline double normal_quantile(double q) {
+  double low = -40.0;
+  double high = 40.0;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (0.5 * std::erfc(-middle * 0.70710678118654752440) < q ? low : high) = middle;
   }
-  const auto n = static_cast<double>(mean.size());
-  return {cdf / n, 0.3989422804014327 * density / n};
+  return 0.5 * (low + high);
 }
 
-// Newton's method kept inside a shrinking bracket.
-inline double mixture_quantile(std::span<const float> mean, std::span<const float> sd,
-                               double centre, double spread, double q) {
-  if (q <= 0.0 || q >= 1.0)
-    return q <= 0.0 ? -std::numeric_limits<double>::infinity()
-                    : std::numeric_limits<double>::infinity();
+// A quantile that is wanted of many mixtures.
+struct MixtureQuantile {
+  double tail;   // probability of the smaller side ...
+  double sign;   // ... which lies below the quantile (1) or above it (-1)
+  double start;  // the standard normal's
+
+  explicit MixtureQuantile(double q)
+      : tail(std::min(q, 1.0 - q)), sign(q <= 0.5 ? 1.0 : -1.0), start(normal_quantile(q)) {}
+};
+
+// Newton's method for the log of the tail, which is nearly quadratic, kept inside a shrinking
+// bracket. `tolerance`: a step below it is the last one; what is left then is of the order of its
+// square.
+inline double mixture_quantile(const Kernels& kernels, std::span<const float> mean,
+                               std::span<const float> inverse_sd, double centre, double spread,
+                               double tolerance, const MixtureQuantile& wanted) {
+  if (!(wanted.tail > 0.0)) return -wanted.sign * std::numeric_limits<double>::infinity();
   if (!(spread > 0.0)) return centre;
-  double low = centre - 12.0 * spread;
-  double high = centre + 12.0 * spread;
-  double x = centre;
-  for (int iteration = 0; iteration < 60; ++iteration) {
-    const MixtureValue value = mixture_at(mean, sd, static_cast<float>(x));
-    const double error = value.cdf - q;
-    if (std::abs(error) < 2e-7) break;
-    (error > 0.0 ? high : low) = x;
-    double next = value.density > 0.0 ? x - error / value.density : low;
-    if (!(next > low && next < high)) next = 0.5 * (low + high);
-    if (std::abs(next - x) < 1e-7 * spread) break;
-    x = next;
+  // Cantelli's inequality: no more than 1/w^2 lies beyond w standard deviations.
+  const double width = (1.0 + 1.0 / std::sqrt(wanted.tail)) * spread;
+  double low = centre - width;
+  double high = centre + width;
+  double x = std::clamp(centre + wanted.start * spread, low, high);
+  for (int iteration = 0; iteration < 100; ++iteration) {
+    double tail = 0.0;
+    double density = 0.0;
+    kernels.mixture(mean.data(), inverse_sd.data(), static_cast<std::int64_t>(mean.size()),
+                    static_cast<float>(x), static_cast<float>(wanted.sign), &tail, &density);
+    ((tail > wanted.tail) == (wanted.sign > 0.0) ? high : low) = x;
+    const double step =
+        density > 0.0 ? -wanted.sign * std::log(tail / wanted.tail) * tail / density : 2.0 * width;
+    const bool inside = x + step > low && x + step < high;
+    x = inside ? x + step : 0.5 * (low + high);
+    if (inside ? std::abs(step) < tolerance : high - low < 1e-6 * spread) break;
   }
   return x;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <thread>
 
@@ -93,9 +94,10 @@ class Program {
 // One thread's work space: leaf codes of a block of rows under the latest structure of each tree.
 class BlockPredictor {
  public:
-  BlockPredictor(const Program& program, const Data& data)
+  BlockPredictor(const Program& program, const Data& data, const PredictOptions& options)
       : program_(program),
         data_(data),
+        options_(options),
         kernels_(kernels()),
         code_(static_cast<std::size_t>(program.draws().n_trees() * kPredictRows)),
         current_(static_cast<std::size_t>(program.draws().n_trees())),
@@ -111,7 +113,7 @@ class BlockPredictor {
   std::int64_t n_rows() const { return n_rows_; }
   const std::uint8_t* codes(std::int64_t m) const { return code_.data() + m * kPredictRows; }
 
-  // f for draws first..first+n, row-contiguous for each draw.
+  // f, or its link, for draws first..first+n, row-contiguous for each draw.
   const float* tile(std::int64_t first, std::int64_t n) {
     const Draws& draws = program_.draws();
     std::fill(f_.data(), f_.data() + n * kPredictRows, 0.0F);
@@ -125,6 +127,8 @@ class BlockPredictor {
                             n_leaves > kNarrowCodes + 1, n_groups_);
       }
     }
+    if (options_.link == Link::probit)
+      kernels_.normal_cdf(f_.data(), static_cast<float>(options_.offset), n * kPredictRows);
     return f_.data();
   }
 
@@ -171,6 +175,7 @@ class BlockPredictor {
 
   const Program& program_;
   const Data& data_;
+  const PredictOptions options_;
   const Kernels& kernels_;
   AlignedBuffer<std::uint8_t> code_;
   std::vector<std::uint32_t> current_;
@@ -186,13 +191,14 @@ void check(const Draws& draws, const Data& data) {
 
 // work(predictor, block) for every block, on n_threads threads.
 template <class Work>
-void for_blocks(const Draws& draws, const Data& data, std::int64_t n_threads, const Work& work) {
+void for_blocks(const Draws& draws, const Data& data, const PredictOptions& options,
+                const Work& work) {
   check(draws, data);
   const Program program(draws);
   const std::int64_t n_blocks = (data.n_rows() + kPredictRows - 1) / kPredictRows;
   std::atomic<std::int64_t> next{0};
   const auto run = [&] {
-    BlockPredictor predictor(program, data);
+    BlockPredictor predictor(program, data, options);
     auto scratch = work.scratch();
     for (std::int64_t block; (block = next.fetch_add(1)) < n_blocks;) {
       predictor.start(block);
@@ -200,21 +206,15 @@ void for_blocks(const Draws& draws, const Data& data, std::int64_t n_threads, co
     }
   };
   std::vector<std::thread> threads;
-  for (std::int64_t t = 1; t < std::min(n_threads, n_blocks); ++t) threads.emplace_back(run);
+  for (std::int64_t t = 1; t < std::min(options.n_threads, n_blocks); ++t)
+    threads.emplace_back(run);
   run();
   for (std::thread& thread : threads) thread.join();
-}
-
-float apply_link(const PredictOptions& options, float f) {
-  if (options.link == Link::identity) return f;
-  return static_cast<float>(
-      0.5 * std::erfc(-(options.offset + static_cast<double>(f)) * 0.70710678118654752440));
 }
 
 struct WriteDraws {
   const Draws& draws;
   const Data& data;
-  const PredictOptions& options;
   float* out;
   struct Scratch {};
   Scratch scratch() const { return {}; }
@@ -224,8 +224,7 @@ struct WriteDraws {
       const float* f = predictor.tile(first, n);
       for (std::int64_t d = 0; d < n; ++d) {
         float* to = out + (first + d) * data.n_rows() + predictor.row();
-        for (std::int64_t i = 0; i < predictor.n_rows(); ++i)
-          to[i] = apply_link(options, f[d * kPredictRows + i]);
+        std::copy_n(f + d * kPredictRows, predictor.n_rows(), to);
       }
     }
   }
@@ -234,11 +233,12 @@ struct WriteDraws {
 struct Summarise {
   const Draws& draws;
   const Data& data;
-  const PredictOptions& options;
   const SummaryRequest& request;
   const SummaryOutput& out;
-  double noise_variance;        // mean over the draws
-  std::vector<float> noise_sd;  // empty: none
+  double noise_variance = 0.0;         // mean over the draws
+  double tolerance = 0.0;              // of a mixture's quantile
+  std::vector<float> inverse_noise{};  // 1 / noise_sd; empty: none
+  std::vector<MixtureQuantile> wanted{};
 
   struct Scratch {
     std::vector<float> by_row;  // kPredictRows x n_draws
@@ -278,7 +278,7 @@ struct Summarise {
   void add(const BlockPredictor& predictor, Scratch& s, std::int64_t d, const float* f) const {
     for (std::int64_t i = 0; i < predictor.n_rows(); ++i) {
       const auto k = static_cast<std::size_t>(i);
-      const float value = apply_link(options, f[i]);
+      const float value = f[i];
       if (d == 0) s.shift[k] = static_cast<double>(value);
       const double centred = static_cast<double>(value) - s.shift[k];
       s.sum[k] += centred;
@@ -291,9 +291,9 @@ struct Summarise {
     const std::span<float> values(s.by_row.data() + static_cast<std::size_t>(i) * n, n);
     for (std::size_t q = 0; q < request.quantiles.size(); ++q)
       out.quantiles[static_cast<std::int64_t>(q) * data.n_rows() + row] =
-          noise_sd.empty() ? sample_quantile(values, request.quantiles[q])
-                           : mixture_quantile(values, noise_sd, out.mean[row], out.sd[row],
-                                              request.quantiles[q]);
+          inverse_noise.empty() ? sample_quantile(values, request.quantiles[q])
+                                : mixture_quantile(kernels(), values, inverse_noise, out.mean[row],
+                                                   out.sd[row], tolerance, wanted[q]);
   }
 };
 
@@ -301,22 +301,27 @@ struct Summarise {
 
 void predict_draws(const Draws& draws, const Data& data, const PredictOptions& options,
                    float* out) {
-  for_blocks(draws, data, options.n_threads, WriteDraws{draws, data, options, out});
+  for_blocks(draws, data, options, WriteDraws{draws, data, out});
 }
 
 void summarise(const Draws& draws, const Data& data, const PredictOptions& options,
                const SummaryRequest& request, const SummaryOutput& out) {
-  Summarise work{draws, data, options, request, out, 0.0, {}};
+  Summarise work{draws, data, request, out};
   if (request.noise_sd != nullptr) {
     if (options.link != Link::identity)
       throw std::invalid_argument("summarise: noise goes with the identity link only");
+    double smallest = std::numeric_limits<double>::infinity();
     for (std::int64_t d = 0; d < draws.n_draws(); ++d) {
-      work.noise_sd.push_back(static_cast<float>(request.noise_sd[d]));
-      work.noise_variance +=
-          request.noise_sd[d] * request.noise_sd[d] / static_cast<double>(draws.n_draws());
+      const double sd = request.noise_sd[d];
+      if (!(sd > 0.0)) throw std::invalid_argument("summarise: noise_sd must be positive");
+      smallest = std::min(smallest, sd);
+      work.inverse_noise.push_back(static_cast<float>(1.0 / sd));
+      work.noise_variance += sd * sd / static_cast<double>(draws.n_draws());
     }
+    work.tolerance = 1e-3 * smallest;
+    for (const double q : request.quantiles) work.wanted.emplace_back(q);
   }
-  for_blocks(draws, data, options.n_threads, work);
+  for_blocks(draws, data, options, work);
 }
 
 void leaf_codes(const Draws& draws, const Data& data, std::int64_t draw, std::int64_t tree,
@@ -325,7 +330,7 @@ void leaf_codes(const Draws& draws, const Data& data, std::int64_t draw, std::in
   if (draw < 0 || draw >= draws.n_draws() || tree < 0 || tree >= draws.n_trees())
     throw std::invalid_argument("leaf_codes: no such draw or tree");
   const Program program(draws);
-  BlockPredictor predictor(program, data);
+  BlockPredictor predictor(program, data, {});
   for (std::int64_t block = 0; block * kPredictRows < data.n_rows(); ++block) {
     predictor.start(block);
     predictor.update_codes(draw, tree);
