@@ -66,9 +66,10 @@ inline double mixture_quantile(const Kernels& kernels, std::span<const float> me
     ((tail > wanted.tail) == (wanted.sign > 0.0) ? high : low) = x;
     const double step =
         density > 0.0 ? -wanted.sign * std::log(tail / wanted.tail) * tail / density : 2.0 * width;
-    const bool inside = x + step > low && x + step < high;
-    x = inside ? x + step : 0.5 * (low + high);
-    if (inside ? std::abs(step) < tolerance : high - low < 1e-6 * spread) break;
+    // Without noise the tail is made of steps, and Newton's method gets nowhere.
+    const bool newton = iteration < 20 && x + step > low && x + step < high;
+    x = newton ? x + step : 0.5 * (low + high);
+    if (newton ? std::abs(step) < tolerance : high - low < 1e-6 * spread) break;
   }
   return x;
 }

@@ -313,9 +313,9 @@ void summarise(const Draws& draws, const Data& data, const PredictOptions& optio
     double smallest = std::numeric_limits<double>::infinity();
     for (std::int64_t d = 0; d < draws.n_draws(); ++d) {
       const double sd = request.noise_sd[d];
-      if (!(sd > 0.0)) throw std::invalid_argument("summarise: noise_sd must be positive");
+      if (!(sd >= 0.0)) throw std::invalid_argument("summarise: noise_sd must not be negative");
       smallest = std::min(smallest, sd);
-      work.inverse_noise.push_back(static_cast<float>(1.0 / sd));
+      work.inverse_noise.push_back(static_cast<float>(1.0 / std::max(sd, 1e-20)));
       work.noise_variance += sd * sd / static_cast<double>(draws.n_draws());
     }
     work.tolerance = 1e-3 * smallest;

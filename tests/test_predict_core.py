@@ -273,11 +273,24 @@ def test_ends_of_the_mixture(fitted):
     assert (ends[1] == np.inf).all()
 
 
+def test_mixture_without_noise(fitted):
+    """A constant outcome has no noise: the quantiles are those of the draws, but for steps."""
+    sampler, x = fitted
+    draws, data = sampler.draws, x.core()
+    levels = [0.05, 0.305, 0.95]
+    found = draws.summarise(data, quantiles=levels, noise_sd=np.zeros(draws.n_draws))
+    f = draws.predict(data).astype(np.float64)
+    below = np.quantile(f, levels, axis=0, method="lower")
+    above = np.quantile(f, levels, axis=0, method="higher")
+    assert (found["quantiles"] > below - 1e-4).all()
+    assert (found["quantiles"] < above + 1e-4).all()
+
+
 def test_bad_requests(fitted):
     sampler, x = fitted
     draws, data = sampler.draws, x.core()
-    with pytest.raises(ValueError, match="noise_sd must be positive"):
-        draws.summarise(data, noise_sd=np.zeros(draws.n_draws))
+    with pytest.raises(ValueError, match="noise_sd must not be negative"):
+        draws.summarise(data, noise_sd=np.full(draws.n_draws, -1.0))
     with pytest.raises(ValueError, match="one entry per draw"):
         draws.summarise(data, noise_sd=np.ones(3))
     with pytest.raises(ValueError, match="identity link"):
