@@ -25,6 +25,8 @@ __all__ = ["NoSurfaceError", "inclusion", "surface", "tree"]
 FloatArray = NDArray[np.float64]
 # What a surface costs: points of the grid, rows of X to average over, draws.
 GRID, MAX_ROWS, MAX_DRAWS = 40, 25, 100
+# The part of the rows that a surface spans: a few far away would leave the others no room.
+MIDDLE = (0.01, 0.99)
 
 
 class NoSurfaceError(ValueError):
@@ -102,7 +104,7 @@ def surface(
     model : fitted estimator or Posterior
         What to draw.
     X : table of shape (n, n_features)
-        For the ranges, the dots and the other columns.
+        For the ranges (without the last 1% on each side), the dots and the other columns.
     columns : pair of names or positions, optional
         Unless given, the two most used continuous columns, if possible with more than two values.
     ax : Axes, optional
@@ -115,7 +117,7 @@ def surface(
     posterior = posterior_of(model)
     encoded = posterior.encode(X)
     first, second = _positions(posterior, columns or _best_pair(posterior, encoded))
-    ticks = [_ticks(posterior, j) for j in (first, second)]
+    ticks = [_ticks(posterior, j, encoded) for j in (first, second)]
     values = _surface_values(posterior, encoded, (first, second), ticks)
     ax = new_axes(ax, 6.4, 5.0)
     probit = posterior.settings["likelihood"] == "probit"
@@ -136,6 +138,7 @@ def surface(
     )
     names = posterior.encoding.names
     ax.set(xlabel=_short(names[first]), ylabel=_short(names[second]))
+    ax.set(xlim=ticks[0].user[[0, -1]], ylim=ticks[1].user[[0, -1]])
     if ax.figure is not None:
         ax.figure.colorbar(image, ax=ax, label="probability" if probit else "mean of f")
     return ax
@@ -157,21 +160,24 @@ def _draw_contours(ax: Axes, ticks: list[_Ticks], values: FloatArray, probit: bo
 class _Ticks:
     """Grid points of a column: in the user's units and as the engine sees them."""
 
-    def __init__(self, scale: ColumnScale, row: int) -> None:
+    def __init__(self, scale: ColumnScale, row: int, scaled: NDArray[np.float32]) -> None:
         self.row = row
-        self.user = np.linspace(scale.low, scale.high, GRID)
-        self.scaled = scale.apply(self.user)
-        # Fine enough to find the way back from scaled values, for the dots.
+        # Fine enough to find the way back from scaled values.
         self._fine = np.linspace(scale.low, scale.high, 2000)
         self._heights = scale.apply(self._fine)
+        values = self.of_rows(scaled[~np.isnan(scaled)])
+        low, high = np.quantile(values, MIDDLE) if len(values) else (scale.low, scale.high)
+        if not low < high:
+            low, high = scale.low, scale.high
+        self.user = np.linspace(low, high, GRID)
+        self.scaled = scale.apply(self.user)
 
     def of_rows(self, scaled: NDArray[np.float32]) -> FloatArray:
         return np.asarray(np.interp(scaled, self._heights, self._fine), dtype=np.float64)
 
 
-def _ticks(posterior: Posterior, j: int) -> _Ticks:
+def _ticks(posterior: Posterior, j: int, encoded: Columns) -> _Ticks:
     scale = posterior.encoding.columns[j]
-    row = posterior.encoding.kinds[:j].count("continuous")
     if not isinstance(scale, ColumnScale):
         raise ValueError(
             f"Column {posterior.encoding.names[j]!r} is categorical: a surface needs two "
@@ -182,7 +188,8 @@ def _ticks(posterior: Posterior, j: int) -> _Ticks:
             f"Column {posterior.encoding.names[j]!r} had a single value in training: choose "
             "another one."
         )
-    return _Ticks(scale, row)
+    row = posterior.encoding.kinds[:j].count("continuous")
+    return _Ticks(scale, row, encoded.x_cont[row])
 
 
 def _best_pair(posterior: Posterior, encoded: Columns) -> tuple[str, str]:
