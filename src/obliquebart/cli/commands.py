@@ -14,6 +14,7 @@ from obliquebart.cli import work
 from obliquebart.cli.datafile import DataFile, FileError, read_data
 from obliquebart.cli.screen import INTERRUPTED, Screen, command
 from obliquebart.exceptions import InterruptedFitWarning
+from obliquebart.study.cli import app as study
 
 app = typer.Typer(
     help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
@@ -51,6 +52,9 @@ def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"obliquebart {obliquebart.__version__}")
         raise typer.Exit
+
+
+app.add_typer(study, name="study")
 
 
 @app.callback()

@@ -265,7 +265,6 @@ def rank_columns(results: Results, task: str | None) -> tuple[list[str], np.ndar
 
 def other_metrics(results: Results) -> Table:
     """Return log scores, intervals, time and memory, averaged over splits and then sets."""
-
     measures: tuple[tuple[str, str, str, Callable[[float], str]], ...] = (
         ("accuracy's log score", "classification", "log_score", "{:.3f}".format),
         ("regression: 90% intervals hold", "regression", "coverage", "{:.1%}".format),
