@@ -52,6 +52,14 @@ def inclusion(model: Any, *, top: int = 20, coverage: float = 0.9, ax: Axes | No
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor, plots
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
+    >>> ax = plots.inclusion(model.fit(X[:300], y[:300]))
     """
     table: list[Inclusion] = (
         model
@@ -113,6 +121,14 @@ def surface(
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor, plots
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
+    >>> ax = plots.surface(model.fit(X[:300], y[:300]), X)
     """
     posterior = posterior_of(model)
     encoded = posterior.encode(X)
@@ -267,6 +283,14 @@ def tree(model: Any, draw: int = -1, number: int = 0, *, ax: Axes | None = None)
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor, plots
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
+    >>> ax = plots.tree(model.fit(X[:300], y[:300]))
     """
     chosen = model if isinstance(model, Tree) else posterior_of(model).tree(draw, number)
     n_leaves, depth = len(chosen.leaves), chosen.depth
