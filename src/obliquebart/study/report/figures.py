@@ -210,7 +210,9 @@ def critical_plot(path: Path, labels: Sequence[str], ranks: Any, n_sets: int) ->
             side = "right" if left else "left"
             ax.text(end, level, f" {labels[k]} ({ranks[k]:.2f}) ", ha=side, va="center")
         for number, (first, last) in enumerate(_cliques(np.sort(ranks), width)):
-            ax.plot([first - 0.03, last + 0.03], [-0.25 - 0.22 * number] * 2, "0", linewidth=3)
+            ax.plot(
+                [first - 0.03, last + 0.03], [-0.25 - 0.22 * number] * 2, color="0", linewidth=3
+            )
         ax.plot([low, low + width], [0.9, 0.9], color="0", marker="|")
         ax.text(low + width / 2, 1.0, f"critical difference {width:.2f}", ha="center", va="bottom")
         ax.hlines(0, low, high, color="0")
