@@ -73,7 +73,9 @@ html_show_sourcelink = False
 html_last_updated_fmt = None
 html_theme_options = {
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
+    # The other search button has a label that differs from its text.
+    "navbar_persistent": ["search-button"],
     "show_prev_next": True,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

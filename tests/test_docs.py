@@ -136,7 +136,11 @@ def test_commands(page):
         if words[:1] == ["make"]:
             wanted = {word for word in words[1:] if not word.startswith("-") and "=" not in word}
             assert wanted <= targets, line
-        if words[:1] == ["obliquebart"]:
+        if words[:2] == ["obliquebart", "study"]:
+            # Needs data and minutes: here only whether there are such a command and such options.
+            result = CliRunner().invoke(app, [*words[1:3], "--help"], env={"COLUMNS": "200"})
+            assert all(word in result.output for word in words if word.startswith("--")), line
+        elif words[:1] == ["obliquebart"]:
             result = CliRunner().invoke(app, words[1:])
             assert result.exit_code == 0, f"{line}\n{result.output}\n{result.exception!r}"
 
