@@ -32,9 +32,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     words += ["--backend", "processes", "-w", "1", "--no-report"]
     answer = CliRunner().invoke(app, words)
     assert answer.exit_code == 0, answer.output
-    assert "40 units done" in answer.output
+    assert "44 units done" in answer.output
     answer = CliRunner().invoke(app, words)
-    assert "40 were there" in answer.output
+    assert "44 were there" in answer.output
     return folder / "results"
 
 
@@ -57,7 +57,7 @@ def test_failed_units_are_counted_and_can_be_repeated(tmp_path: Path):
     words = ["study", "run", "--plan", "tiny", "--data", str(data), "-r", str(tmp_path / "r")]
     words += ["--backend", "processes", "-w", "1", "--no-report", "--time-limit", "0"]
     answer = CliRunner().invoke(app, words)
-    assert "40 left for later" in answer.output
+    assert "44 left for later" in answer.output
 
 
 def test_a_wrong_folder_is_a_sentence(tmp_path: Path):

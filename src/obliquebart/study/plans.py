@@ -90,11 +90,16 @@ def tiny_plan(library: Library) -> list[Unit]:
     rounds: Settings = (("n_rounds", 20),)
     settings = {"XGB": rounds, "RF": trees, "ERT": trees}
     names = [name for name in ("servo", "fertility") if name in library.records]
+    variants = [
+        *((method, 0, "correct") for method in BASE),
+        *((method, 4, "correct") for method in ROTATED),
+        ("obliqueBART-paper", 0, "paper"),
+    ]
     return [
-        Unit(data, split, method, rotations, settings=settings.get(_base_of(method), short))
+        Unit(data, split, method, rotations, inputs, settings.get(_base_of(method), short))
         for split in range(2)
         for data in names
-        for method, rotations in [*((m, 0) for m in BASE), *((m, 2) for m in ROTATED)]
+        for method, rotations, inputs in variants
     ]
 
 
