@@ -35,6 +35,7 @@ suppress_warnings = ["config.cache"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 # What a docstring of the reference must have: a summary line with a full stop, its parameters by
@@ -74,6 +75,8 @@ html_last_updated_fmt = None
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 8,
+    # The toggles of a third level have no name for a screen reader.
+    "navigation_depth": 2,
     # The other search button has a label that differs from its text.
     "navbar_persistent": ["search-button"],
     "show_prev_next": True,

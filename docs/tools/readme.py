@@ -34,9 +34,9 @@ def table(result: dict[str, Any]) -> str:
         "|---:|---:|---:|---:|",
     ]
     for n, row in sorted(by_n.items()):
-        cells = [_milliseconds(row["obliquebart_core"])]
-        for peer in ("stochtree_bart", "bartz_bart"):
-            cells.append(f"{_milliseconds(row[peer])} ({row[peer]['ratio_best']:.0f} ×)")
+        peers = [row["stochtree_bart"], row["bartz_bart"]]
+        cells = [f"{_milliseconds(peer)} ({peer['ratio_best']:.0f} ×)" for peer in peers]
+        cells.insert(0, _milliseconds(row["obliquebart_core"]))
         lines.append(f"| {n:,} | {' | '.join(cells)} |")
     where = f"One run on {about['cores']} cores of an {about['cpu']}, {about['date'][:10]}"
     if about["load_before"] > 0.5:
