@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from obliquebart import _core
 from obliquebart.chains import State, Trace
+from obliquebart.draws import count_leaves
 from obliquebart.exceptions import ModelFileError
 
 __all__ = ["Reader", "Writer", "field"]
@@ -129,8 +130,14 @@ class Reader:
             trace[name] = self.numbers(prefix + name, shape, 0.0, high, nan=is_share)
         return trace
 
-    def state(self, prefix: str, numbers: Any, n_trees: int, *, has_target: bool) -> State:
-        """Return a sampler's state; what only the sampler can tell, it checks when it takes it."""
+    def state(
+        self, prefix: str, numbers: Any, last_leaves: NDArray[np.int64], *, has_target: bool
+    ) -> State:
+        """Return a sampler's state; what only the sampler can tell, it checks when it takes it.
+
+        `last_leaves` has the number of leaves of each tree in the chain's last draw.
+        """
+        n_trees = len(last_leaves)
         state: State = {
             "n_sweeps": field(numbers, "n_sweeps", int),
             "sigma": field(numbers, "sigma", float),
@@ -158,6 +165,10 @@ class Reader:
         if not all(np.isfinite(values).all() for values in rows):
             raise ModelFileError(f"{prefix} has a row that is not finite")
         state["changed"] = self.array(prefix + "changed", np.uint8, n_trees)
+        # A tree that did not change since then shares its structure with the last draw.
+        is_other = count_leaves(state)[0] != last_leaves
+        if (is_other & (state["changed"] == 0) & (last_leaves > 0)).any():
+            raise ModelFileError(f"{prefix} does not follow its chain's last draw")
         state["rng"] = self.array(prefix + "rng", np.uint64, 4)
         if not state["rng"].any():
             raise ModelFileError(f"{prefix} has a random engine that stands still")
