@@ -258,8 +258,11 @@ def _fitting(model: Any) -> Part:
     more = len(columns) - 100
     if more > 0:
         columns = [*columns[:100], [f"{more} more", "", ""]]
+    # Neither changes a draw.
     parameters = [
-        [name, str(value)] for name, value in model.get_params().items() if name != "progress"
+        [name, str(value)]
+        for name, value in model.get_params().items()
+        if name not in ("n_jobs", "progress")
     ]
     body = _tables(
         [
