@@ -209,8 +209,8 @@ def test_a_dask_cluster_gives_the_same_table(folder: Path, tmp_path: Path):
 def test_chaos(folder: Path, tmp_path: Path):
     """200 units on 4 workers, one killed every 2 seconds."""
     pytest.importorskip("distributed")
-    # About half a second each, so that deaths hit units at work.
-    longer = (("n_burn", 3000), ("n_chains", 1), ("n_draws", 1000))
+    # Some tenths of a second each, so that deaths hit units at work.
+    longer = (("n_burn", 1000), ("n_chains", 1), ("n_draws", 500))
     units = [Unit("servo", i % 20, "obliqueBART", settings=(*longer, ("k", 2.0 + i)))
              for i in range(200)]  # fmt: skip
     calm, wild = Store(tmp_path / "calm"), Store(tmp_path / "wild")
@@ -218,8 +218,8 @@ def test_chaos(folder: Path, tmp_path: Path):
     begin = time.monotonic()
     tally, n_killed = dask_run(units, folder, wild, 4, every=2.0)
     print(f"{n_killed} workers killed in {time.monotonic() - begin:.0f} s: {tally}")
-    assert n_killed >= 10
-    assert tally.lost >= 5
+    assert n_killed >= 5
+    assert tally.lost >= 3
     assert (tally.done, tally.failed) == (200, 0)
     files = list((tmp_path / "wild").glob("**/*"))
     assert sum(path.is_file() for path in files) == 200

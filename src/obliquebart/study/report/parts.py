@@ -101,7 +101,7 @@ th, td {{ padding: .2rem .6rem; text-align: right; vertical-align: top;
   border-bottom: 1px solid var(--line); }}
 th:first-child, td:first-child {{ text-align: left; }}
 tr.summary td {{ border-top: 1px solid; font-weight: 500; }}
-small {{ display: block; opacity: .7; }}
+small {{ display: block; opacity: .7; white-space: nowrap; }}
 figure {{ margin: 1rem 0; }} img {{ max-width: 100%; background: #fff; }}
 figcaption, .notes {{ font-size: .9rem; opacity: .85; max-width: 48rem; }}
 p {{ max-width: 48rem; }}

@@ -54,9 +54,9 @@ class Column:
 AXIS_COLUMNS = (
     Column("obliqueBART, our defaults", OURS),
     Column("obliqueBART, paper's prior", PAPER_PRIOR),
-    Column("… with the paper's inputs", AS_PAPER, "obliqueBART"),
+    Column("obliqueBART, paper's prior and inputs", AS_PAPER, "obliqueBART"),
     Column("BART", Variant("BART")),
-    Column("… with the paper's inputs", Variant("BART", "paper"), "BART"),
+    Column("BART, paper's inputs", Variant("BART", "paper"), "BART"),
     Column("RF", Variant("RF"), "RF"),
     Column("ERT", Variant("ERT"), "ERT"),
     Column("XGB", Variant("XGB"), "XGB"),
