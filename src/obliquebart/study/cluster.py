@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import queue
 import threading
@@ -50,8 +51,13 @@ def local_cluster(n_workers: int) -> Any:
         os.environ.setdefault(name, "1")
     cluster: Any = distributed.LocalCluster  # untyped
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        # The runner tells of deaths itself, in fewer words.
         return cluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
         )
 
 
