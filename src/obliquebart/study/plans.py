@@ -42,6 +42,7 @@ def real_plan(library: Library) -> list[Unit]:
         *_rotated(library, narrow, (200,)),
         *_base("echocardiogram_uci", range(N_SPLITS)),
         *_synthetic(cells, 5, (), ("obliqueBART",)),
+        *_indicators(library, _splits(library.names("regression"), 5, large=3)),
         *_coarse_grid(),
         *(Unit(data, split, "BART-ours") for data, split in few),
     ]
@@ -121,6 +122,13 @@ def _benchmark(library: Library, splits: Iterable[tuple[str, int]]) -> Iterator[
         yield Unit(data, split, "obliqueBART-paper", inputs="paper")
         if shape_of(data, library).p_cat:
             yield Unit(data, split, "BART", inputs="paper")
+
+
+def _indicators(library: Library, splits: Iterable[tuple[str, int]]) -> Iterator[Unit]:
+    """Yield what the authors' rotated BART did in regression: no rotation, categories as 0 and 1."""
+    for data, split in splits:
+        if shape_of(data, library).p_cat:
+            yield Unit(data, split, "BART-indicators")
 
 
 def _base(data: str, splits: Iterable[int]) -> Iterator[Unit]:
