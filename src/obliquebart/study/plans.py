@@ -125,7 +125,7 @@ def _benchmark(library: Library, splits: Iterable[tuple[str, int]]) -> Iterator[
 
 
 def _indicators(library: Library, splits: Iterable[tuple[str, int]]) -> Iterator[Unit]:
-    """Yield what the authors' rotated BART did in regression: no rotation, categories as 0 and 1."""
+    """Yield what the authors called rotated BART in regression: no rotation, categories as 0/1."""
     for data, split in splits:
         if shape_of(data, library).p_cat:
             yield Unit(data, split, "BART-indicators")
