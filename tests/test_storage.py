@@ -414,7 +414,7 @@ def test_the_message_says_what_is_wrong(name, tmp_path):
 def with_state(rule, levels, *, changed):
     """Put an ensemble into the first chain's state: a tree of one rule, and two without."""
     contents = crafting.opened(small_file(include_data=True))
-    is_continuous = rule == 1
+    is_continuous = int(rule == 1)
     state = {
         "structure_of": np.array([[0, 1, 1]], np.uint32),
         "node_begin": np.array([0, 3, 4], np.uint64),
@@ -423,7 +423,7 @@ def with_state(rule, levels, *, changed):
         "phi_count": np.ones(is_continuous, np.uint32),
         "phi_column": np.zeros(is_continuous, np.uint32),
         "phi_value": np.ones(is_continuous, np.float32),
-        "cat_column": np.zeros(not is_continuous, np.uint32),
+        "cat_column": np.zeros(1 - is_continuous, np.uint32),
         "level_words": np.array(levels, np.uint32),
         "outputs": np.zeros(4, np.float32),
         "leaf_code": np.array([0, 1, 0, 0], np.uint8),
