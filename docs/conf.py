@@ -75,8 +75,6 @@ html_last_updated_fmt = None
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 8,
-    # The toggles of a third level have no name for a screen reader.
-    "navigation_depth": 2,
     # The other search button has a label that differs from its text.
     "navbar_persistent": ["search-button"],
     "show_prev_next": True,
