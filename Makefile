@@ -142,8 +142,9 @@ docs-check: docs  ## Look at the site in Chromium, narrow and wide, light and da
 
 .PHONY: tutorials
 tutorials: .venv-tutorials/.tools  ## Make the tutorials' changes in a copy, build it, test it
-	rm -rf build/tutorials/copy && mkdir -p build/tutorials/copy
+	rm -rf build/tutorials/copy && mkdir -p build/tutorials/copy/tests
 	cp -r cpp src CMakeLists.txt pyproject.toml README.md LICENSE build/tutorials/copy
+	cp -r tests/cpp build/tutorials/copy/tests
 	for patch in docs/extend/*.patch; do \
 	  git apply -C1 --directory=build/tutorials/copy "$$patch"; done
 	$(call install,.venv-tutorials,tutorials/core,build/tutorials/copy)
@@ -154,7 +155,9 @@ tutorials: .venv-tutorials/.tools  ## Make the tutorials' changes in a copy, bui
 	@touch $@
 
 # The sanitizer's runtime must be in the process before Python starts.
-SANITIZE_TESTS ?= tests
+SANITIZE_TESTS ?= tests/test_sampling.py tests/test_posterior.py tests/test_trees.py \
+  tests/test_invariants.py::test_same_bits_for_any_number_of_threads \
+  tests/test_invariants.py::test_columnar_round_trip
 ASAN := address,undefined
 preload = $(shell $${CXX:-c++} -print-file-name=lib$(1).so)
 asan-env = LD_PRELOAD="$(call preload,asan) $(call preload,ubsan) $(call preload,stdc++)" \

@@ -5,12 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import os
 import platform
-import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 PACKAGES = ("obliquebart", "stochtree", "bartz", "jax", "scikit-learn", "xgboost", "numpy")
 FLAGS = ("sse4_2", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "avx512vbmi", "asimd", "sve")
@@ -29,7 +26,6 @@ def describe() -> dict[str, Any]:
         "python": platform.python_version(),
         "versions": {name: v for name in PACKAGES if (v := _version(name))},
         "simd_level": _simd_level(),
-        "copy_gb_s": _copy_gb_s(),
         "date": dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
         "load_before": os.getloadavg()[0],
     }
@@ -55,17 +51,6 @@ def _caches() -> dict[str, str]:
         if kind != "Instruction":
             found[f"L{level}"] = size
     return found
-
-
-def _copy_gb_s(n_bytes: int = 2**28) -> float:
-    """Bytes read and written a second by a plain copy of more than the caches hold, one thread."""
-    source, target = np.ones(n_bytes, np.uint8), np.empty(n_bytes, np.uint8)
-    seconds = []
-    for _ in range(5):
-        start = time.process_time()
-        np.copyto(target, source)
-        seconds.append(time.process_time() - start)
-    return 2e-9 * n_bytes / min(seconds)
 
 
 def _version(name: str) -> str | None:

@@ -184,7 +184,9 @@ def _sharp(difference: float, by_split: Any, splits: int, seeds: int, sd: float)
     choice = sd**2 * max(1 / splits - 1 / PAPER_SPLITS, 0.0)
     variance = between_seeds / PAPER_SPLITS + between_seeds / (splits * seeds) + choice
     beyond = max(abs(difference) - ROUNDING, 0.0)
-    return math.copysign(beyond / math.sqrt(variance), difference) if variance > 0 else 0.0
+    if beyond == 0.0 or variance == 0.0:
+        return 0.0
+    return math.copysign(beyond / math.sqrt(variance), difference)
 
 
 def _paper_scaling(data: Path, name: str) -> str:

@@ -27,6 +27,9 @@ LABELS = {
     "bartz_bart": "bartz, all cores",
 }
 
+QUESTIONS = ("sweep", "rows", "rules", "threads", "probit", "predict", "fit")
+QUESTIONS += ("paper_regression", "paper_classification")
+
 Rows = list[dict[str, Any]]
 
 
@@ -36,10 +39,10 @@ def result(question: str) -> dict[str, Any]:
 
 def machine_table() -> str:
     seen = {}
-    for path in sorted(RESULTS.glob("*.json")):
-        about = json.loads(path.read_text())["machine"]
+    for question in QUESTIONS:
+        about = result(question)["machine"]
         key = json.dumps([about[k] for k in ("cpu", "family_model", "cores", "versions")])
-        seen.setdefault(key, (about, []))[1].append(path.stem)
+        seen.setdefault(key, (about, []))[1].append(question)
     lines = []
     for about, questions in seen.values():
         versions = ", ".join(f"{name} {v}" for name, v in about["versions"].items())
@@ -49,10 +52,14 @@ def machine_table() -> str:
             f"- {', '.join(questions)}: {about['cpu']} (family/model {about['family_model']}), "
             f"{about['cores']} cores, {caches}, {about['memory_gib']} GiB, "
             f"{', '.join(about['flags'])}; kernels: {about['simd_level']}; "
-            f"copy {show(about.get('copy_gb_s'))} GB/s; "
             f"load when a run began: {show(min(loads))} to {show(max(loads))}; "
             f"Python {about['python']}, {versions}; {about['date'][:10]}."
         )
+        if max(loads) > 0.5:
+            lines.append(
+                "- **Other jobs shared the cores of this run**: milliseconds are too large, and of "
+                "the ratios those of CPU times say most. Figures of a quiet machine will follow."
+            )
     return "\n".join(lines)
 
 
@@ -65,7 +72,8 @@ def sweep_table() -> str:
         for name, row in by.items():
             line[name] = row["best_ms"]
             if "ratio_best" in row:
-                line[f"{name} ratio"] = f"{row['ratio_best']:.1f} ({row['ratio_median']:.1f})"
+                ratios = (row[key] for key in ("ratio_best", "ratio_median", "ratio_cpu"))
+                line[f"{name} ratio"] = "{:.1f} ({:.1f}, {:.1f})".format(*ratios)
         line["ns"] = by["obliquebart_core"]["ns_per_row_tree"]
         lines.append(line)
     names = [name for name in LABELS if any(name in line for line in lines)]
@@ -153,8 +161,10 @@ TABLES: dict[str, Callable[[], str]] = {
             "ms": "ms a sweep",
             "us_per_tree": "µs a tree",
             "ns_per_row_tree": "ns a row and tree",
-            "over_10000_rows": "over that at 10,000",
-            "over_10000_rows_cpu": "the same in CPU time",
+            "leaves": "leaves a tree",
+            "over_reference": "over that at 10,000",
+            "same_trees_ns": "ns, the same trees",
+            "same_trees_over_reference": "over that at 10,000 ",
         },
     ),
     "threads": plain_table(

@@ -35,6 +35,7 @@ suppress_warnings = ["config.cache"]
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 add_module_names = False
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 # What a docstring of the reference must have: a summary line with a full stop, its parameters by
@@ -65,6 +66,7 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "obliquebart"
 html_static_path = ["_static"]
+html_extra_path = ["llms.txt"]
 html_css_files = ["site.css"]
 html_math_renderer = "mathml"
 html_copy_source = False
@@ -72,7 +74,9 @@ html_show_sourcelink = False
 html_last_updated_fmt = None
 html_theme_options = {
     "navbar_align": "left",
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 8,
+    # The other search button has a label that differs from its text.
+    "navbar_persistent": ["search-button"],
     "show_prev_next": True,
     "show_toc_level": 2,
     "secondary_sidebar_items": ["page-toc"],

@@ -33,7 +33,7 @@ print("best:", search.best_params_)
 
 # %%
 
-forest = RandomForestRegressor(300, random_state=0)
+forest = RandomForestRegressor(random_state=0)
 forest_score = -cross_val_score(
     forest, X, y, cv=folds, scoring="neg_root_mean_squared_error"
 ).mean()
@@ -41,6 +41,6 @@ order = np.argsort(scores)
 figure, axis = plt.subplots(figsize=(7, 3.5), layout="constrained")
 axis.plot(scores[order], [names[i] for i in order], "o", color="black")
 axis.axvline(forest_score, linestyle="--", color="0.3")
-axis.annotate("random forest, 300 trees", (forest_score, 0.02), rotation=90, ha="right")
+axis.annotate("random forest", (forest_score, 0.02), rotation=90, ha="right")
 axis.set(xlabel="RMSE, mean of five folds")
 plt.show()

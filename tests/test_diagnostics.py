@@ -98,7 +98,7 @@ def test_advice_names_a_sufficient_number_of_draws(rng):
     advice = Diagnostics(FakePosterior(chains, {}), [quantity]).advice
     assert advice == [
         "The bulk ESS is 200 for sigma, below 400 (100 a chain): means and intervals are "
-        "uncertain. About n_draws=2000 would be enough."
+        "uncertain. About n_draws=2000 would be enough: sample_more(1000) goes on from here."
     ]
 
 

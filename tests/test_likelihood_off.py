@@ -36,6 +36,12 @@ SETUPS = [
         more=core.MOVES,
     ),
     Setup(
+        "a theta for each column",
+        make_table(30, 3),
+        Prior(2, 0.6, 1.0, theta=(1.0, 1.0), theta_by_column=True, sigma=(3.0, 1.0)),
+        more=core.MOVES,
+    ),
+    Setup(
         "axis rules, leaf_sd sampled",
         make_table(12, 2, (3,)),
         Prior(2, 0.95, 1.0, axis_rules=True, sigma=(3.0, 1.0), leaf_sd=(3.0, 1.0)),
@@ -50,17 +56,17 @@ def last_states(setup: Setup, n_chains: int, n_sweeps: int, seed: int):
     settings.likelihood = "none"
     y = np.zeros(setup.table.n_rows)
     kept = None
-    scales = np.zeros((3, n_chains))
+    theta, scales = [], np.zeros((2, n_chains))
     for i in range(n_chains):
         chain = _core.Sampler(data, y, None, settings, seed, i)
         chain.sweep(n_sweeps)
-        scales[:, i] = chain.theta, chain.sigma, chain.leaf_sd
+        theta.append(chain.column_theta)
+        scales[:, i] = chain.sigma, chain.leaf_sd
         if kept is None:
             kept = chain.ensemble()
         else:
             kept.append(chain.ensemble())
-    nodes_y = np.zeros((n_chains, setup.table.n_rows))
-    return kept.to_arrays(), nodes_y, scales
+    return kept.to_arrays(), np.tile(y, (n_chains, 1)), (np.array(theta), *scales)
 
 
 def p_values(setup: Setup, n_chains: int, n_reference: int, n_sweeps: int, seed: int):

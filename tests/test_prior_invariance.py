@@ -53,14 +53,16 @@ def core_prior_sample(setup: Setup, n_draws: int, seed: int) -> Sample:
     """The core's own simulator."""
     data, settings = core.data(setup.table), setup.settings()
     kept = None
-    sigma, theta, leaf_sd = np.zeros((3, n_draws))
+    theta, (sigma, leaf_sd) = [], np.zeros((2, n_draws))
     for i in range(n_draws):
-        one, sigma[i], theta[i], leaf_sd[i] = _core.draw_prior(data, settings, seed, i)
+        one, scales = _core.draw_prior_scales(data, settings, seed, i)
+        sigma[i], leaf_sd[i] = scales["sigma"], scales["leaf_sd"]
+        theta.append(scales["theta"])
         if kept is None:
             kept = one
         else:
             kept.append(one)
-    return Sample(kept.to_arrays(), theta, sigma, leaf_sd, n_draws, n_draws)
+    return Sample(kept.to_arrays(), np.array(theta), sigma, leaf_sd, n_draws, n_draws)
 
 
 def core_prior_p_values(setup: Setup, n_draws: int, n_reference: int, seed: int):

@@ -33,6 +33,7 @@ from obliquebart import (
     container,
     load,
     storage,
+    storage_reader,
 )
 from obliquebart.container import Contents
 
@@ -408,6 +409,40 @@ def test_the_message_says_what_is_wrong(name, tmp_path):
     with pytest.raises(ModelFileError, match=message) as caught:
         load(path)
     assert str(path) in str(caught.value)
+
+
+def with_state(rule, levels, *, changed):
+    """Put an ensemble into the first chain's state: a tree of one rule, and two without."""
+    contents = crafting.opened(small_file(include_data=True))
+    is_continuous = int(rule == 1)
+    state = {
+        "structure_of": np.array([[0, 1, 1]], np.uint32),
+        "node_begin": np.array([0, 3, 4], np.uint64),
+        "node_kind": np.array([rule, 0, 0, 0], np.uint8),
+        "cut": np.zeros(is_continuous, np.float32),
+        "phi_count": np.ones(is_continuous, np.uint32),
+        "phi_column": np.zeros(is_continuous, np.uint32),
+        "phi_value": np.ones(is_continuous, np.float32),
+        "cat_column": np.zeros(1 - is_continuous, np.uint32),
+        "level_words": np.array(levels, np.uint32),
+        "outputs": np.zeros(4, np.float32),
+        "leaf_code": np.array([0, 1, 0, 0], np.uint8),
+        "changed": np.full(3, changed, np.uint8),
+    }
+    arrays = {f"posterior.0.state.0.{name}": array for name, array in state.items()}
+    return crafting.closed(Contents(contents.header, {**contents.arrays, **arrays}))
+
+
+def test_a_state_must_suit_the_sampler():
+    assert crafting.attempt(with_state(1, [], changed=1), crafting.use) == "harmless"
+    for levels in range(1, 7):
+        assert crafting.attempt(with_state(2, [levels], changed=1), crafting.use) == "harmless"
+    for levels in (0, 7):
+        with pytest.raises(ModelFileError, match="does not split its node's levels"):
+            storage_reader.read_model(with_state(2, [levels], changed=1))
+    # The last draw of the chain has other trees than this.
+    with pytest.raises(ModelFileError, match="does not follow its chain's last draw"):
+        storage_reader.read_model(with_state(1, [], changed=0))
 
 
 def test_files_of_other_kinds(tmp_path):

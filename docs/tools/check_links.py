@@ -33,7 +33,8 @@ class Page(HTMLParser):
 
 def main(folder: Path) -> int:
     """Print what is broken and return how much of it there is."""
-    pages = {path.resolve(): Page(path) for path in folder.rglob("*.html")}
+    found = (path for path in folder.rglob("*.html") if "_static" not in path.parts)
+    pages = {path.resolve(): Page(path) for path in found}
     broken, n_local, n_other = [], 0, 0
     for path, page in pages.items():
         name = path.relative_to(folder.resolve())

@@ -49,7 +49,10 @@ class Svg(Directive):
         environment = self.state.document.settings.env
         path = Path(environment.srcdir) / self.arguments[0]
         environment.note_dependency(self.arguments[0])
-        return [nodes.raw("", path.read_text(encoding="utf-8"), format="html")]
+        picture = path.read_text(encoding="utf-8")
+        # On a narrow screen it keeps its size and scrolls, also by keyboard.
+        label = 'role="region" aria-label="picture" tabindex="0"'
+        return [nodes.raw("", f'<div class="wide" {label}>{picture}</div>', format="html")]
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -20,6 +20,7 @@ import numpy as np
 import obliquebart
 from obliquebart.chains import Chain, Columns, Schedule, Start
 from obliquebart.container import Contents, pack, read_file, unpack, write_file
+from obliquebart.draws import count_leaves
 from obliquebart.exceptions import CheckpointWarning, ModelFileError
 from obliquebart.posterior import MOVES
 from obliquebart.records import Reader, Writer, field
@@ -266,12 +267,19 @@ def _read_chain(
     model: tuple[dict[str, Any], Columns],
 ) -> Chain:
     prior, columns = model
-    state = reader.state(prefix + "state.", numbers, prior["n_trees"], has_target=True)
+    n_trees = prior["n_trees"]
+    draws = reader.draws(prefix + "draws.", None, n_trees)
+    # Without a draw, all trees of the first one are new.
+    n_kept = draws.n_draws
+    last_leaves = count_leaves(draws.to_arrays())[-1] if n_kept else np.zeros(n_trees, np.int64)
+    state = reader.state(prefix + "state.", numbers, last_leaves, has_target=True)
     n_done = state["n_sweeps"]
-    if n_done > schedule.n_sweeps or len(state["residual"]) != columns.n_rows:
+    if (
+        n_done > schedule.n_sweeps
+        or schedule.n_kept(n_done) != n_kept
+        or len(state["residual"]) != columns.n_rows
+    ):
         raise ModelFileError(f"{prefix}state does not belong to this fit")
-    n_kept = schedule.n_kept(n_done)
-    draws = reader.draws(prefix + "draws.", n_kept, prior["n_trees"])
     trace = reader.trace(prefix + "trace.", TRACE, (n_kept,))
     n_burnt = (min(n_done, schedule.n_burn),)
     trace["burn_sigma"] = reader.numbers(

@@ -315,7 +315,9 @@ def _advice_on_ess(few: list[Quantity], wanted: int, n_draws: int | None) -> str
     # To two digits, upwards: the factor is an estimate.
     needed = n_draws * wanted / max(size, 1.0)
     unit = 10 ** max(int(math.log10(needed)) - 1, 0)
-    return sentence + f" About n_draws={math.ceil(needed / unit) * unit} would be enough."
+    enough = math.ceil(needed / unit) * unit
+    go_on = f"sample_more({enough - n_draws}) goes on from here"
+    return f"{sentence} About n_draws={enough} would be enough: {go_on}."
 
 
 def _aligned(table: list[list[str]]) -> list[str]:

@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from obliquebart import _core
 from obliquebart.chains import State, Trace
+from obliquebart.draws import count_leaves
 from obliquebart.exceptions import ModelFileError
 
 __all__ = ["Reader", "Writer", "field"]
@@ -129,8 +130,14 @@ class Reader:
             trace[name] = self.numbers(prefix + name, shape, 0.0, high, nan=is_share)
         return trace
 
-    def state(self, prefix: str, numbers: Any, n_trees: int, *, has_target: bool) -> State:
-        """Return a sampler's state; what only the sampler can tell, it checks when it takes it."""
+    def state(
+        self, prefix: str, numbers: Any, last_leaves: NDArray[np.int64], *, has_target: bool
+    ) -> State:
+        """Return a sampler's state; what only the sampler can tell, it checks when it takes it.
+
+        `last_leaves` has the number of leaves of each tree in the chain's last draw.
+        """
+        n_trees = len(last_leaves)
         state: State = {
             "n_sweeps": field(numbers, "n_sweeps", int),
             "sigma": field(numbers, "sigma", float),
@@ -147,6 +154,8 @@ class Reader:
             raise ModelFileError(f"{prefix} has numbers out of range")
         ensemble = self.draws(prefix, 1, n_trees)
         state.update(ensemble.to_arrays())
+        if not _splits_levels(state, self._n_levels):
+            raise ModelFileError(f"{prefix} has a rule that does not split its node's levels")
         state["leaf_code"] = self.array(prefix + "leaf_code", np.uint8, len(state["outputs"]))
         state["residual"] = self.array(prefix + "residual", np.float32, None)
         rows = [state["residual"]]
@@ -156,6 +165,10 @@ class Reader:
         if not all(np.isfinite(values).all() for values in rows):
             raise ModelFileError(f"{prefix} has a row that is not finite")
         state["changed"] = self.array(prefix + "changed", np.uint8, n_trees)
+        # A tree that did not change since then shares its structure with the last draw.
+        is_other = count_leaves(state)[0] != last_leaves
+        if (is_other & (state["changed"] == 0) & (last_leaves > 0)).any():
+            raise ModelFileError(f"{prefix} does not follow its chain's last draw")
         state["rng"] = self.array(prefix + "rng", np.uint64, 4)
         if not state["rng"].any():
             raise ModelFileError(f"{prefix} has a random engine that stands still")
@@ -169,6 +182,35 @@ class Reader:
         """Raise ModelFileError if an array was not asked for."""
         if self._arrays:
             raise ModelFileError(f"it has an array {min(self._arrays)!r} that no model has")
+
+
+def _splits_levels(arrays: State, n_levels: list[int]) -> bool:
+    """Say whether every categorical rule sends some of its node's levels left and some right.
+
+    Predictions do not depend on it, but a sampler chooses among these levels.
+    """
+    columns = iter(arrays["cat_column"].tolist())
+    words = iter(arrays["level_words"].tolist())
+    kinds = (arrays["node_kind"] & 3).tolist()
+    all_levels = [(1 << n) - 1 for n in n_levels]
+    # Levels that are left in each column, of the nodes still to come in preorder.
+    ahead: list[list[int]] = []
+    for kind in kinds:
+        here = ahead.pop() if ahead else all_levels
+        if kind == 1:
+            ahead += [here, here]
+        elif kind == 2:
+            column = next(columns)
+            n_words = (n_levels[column] + 31) // 32
+            right = sum(next(words) << 32 * word for word in range(n_words))
+            levels = here[column]
+            if right == 0 or right & ~levels or right == levels:
+                return False
+            sides = [
+                [*here[:column], side, *here[column + 1 :]] for side in (right, levels ^ right)
+            ]
+            ahead += sides
+    return True
 
 
 def field(values: Any, name: str, kind: type) -> Any:

@@ -29,7 +29,7 @@ class RandomRotation(TransformerMixin, BaseEstimator):
     put side by side. Categorical columns follow, as they came.
 
     In a pipeline before trees that split parallel to the axes it makes a random rotation
-    ensemble [1]_.
+    ensemble.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class RandomRotation(TransformerMixin, BaseEstimator):
 
     References
     ----------
-    .. [1] R. Blaser and P. Fryzlewicz (2016), Random rotation ensembles, JMLR 17(4).
+    R. Blaser and P. Fryzlewicz (2016), Random rotation ensembles, JMLR 17(4).
 
     Examples
     --------

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from obliquebart import _core
 from obliquebart.chains import Columns, State, Trace
 from obliquebart.container import unpack
+from obliquebart.draws import count_leaves
 from obliquebart.encoding import Encoding
 from obliquebart.encoding.levels import LevelTable
 from obliquebart.exceptions import ModelFileError
@@ -181,8 +182,9 @@ def _read_chains(
     if len(numbers) not in (0, n_chains):
         raise ModelFileError(f"it has {len(numbers)} states of {n_chains} chains")
     is_probit = prior["likelihood"] == "probit"
+    last_leaves = count_leaves(draws.to_arrays())[:: -n_draws // n_chains][::-1]
     states = tuple(
-        reader.state(f"{prefix}state.{i}.", number, prior["n_trees"], has_target=is_probit)
+        reader.state(f"{prefix}state.{i}.", number, last_leaves[i], has_target=is_probit)
         for i, number in enumerate(numbers)
     )
     return draws, trace, states

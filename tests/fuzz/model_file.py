@@ -127,7 +127,12 @@ class Mutator:
         """Return random draws of a model with two continuous columns and a category of three."""
         rng = self.rng
         n_structures = int(rng.integers(1, 6))
-        trees = [self._preorder(int(rng.choice([0, 1, 3, 20, 249]))) for _ in range(n_structures)]
+        # Most random level sets are refused in a state, so often there are none.
+        n_kinds = int(rng.integers(1, 3))
+        trees = [
+            self._preorder(int(rng.choice([0, 1, 3, 20, 249])), n_kinds)
+            for _ in range(n_structures)
+        ]
         kind = np.concatenate(trees)
         n_continuous, n_categorical = (int(np.sum((kind & 3) == k)) for k in (1, 2))
         count = rng.integers(0, 3, n_continuous)
@@ -150,7 +155,7 @@ class Mutator:
             "leaf_code": np.concatenate([[], *codes]).astype(np.uint8),
         }
 
-    def _preorder(self, n_rules: int) -> np.ndarray:
+    def _preorder(self, n_rules: int, n_kinds: int) -> np.ndarray:
         """Return the kinds of the nodes of a random tree."""
         kinds: list[int] = []
         is_open = 1
@@ -159,7 +164,7 @@ class Mutator:
             n_rules -= is_rule
             is_open += 1 if is_rule else -1
             flags = int(self.rng.choice([0, 4, 8, 12]))
-            kinds.append(flags + int(self.rng.integers(1, 3)) if is_rule else 0)
+            kinds.append(flags + int(self.rng.integers(1, 1 + n_kinds)) if is_rule else 0)
         return np.array(kinds, np.uint8)
 
 

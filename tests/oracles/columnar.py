@@ -115,6 +115,10 @@ class NodeTable:
         words = self.level_words[node].tolist()
         return {32 * w + k for w, word in enumerate(words) for k in range(32) if word >> k & 1}
 
+    def uses_of_column(self, column: int) -> np.ndarray:
+        """Per draw, the continuous rules that use a column."""
+        return self.per_draw((self.phi[:, column] != 0) * 1.0)
+
     def per_draw(self, values: np.ndarray, nodes: np.ndarray | slice = slice(None)) -> np.ndarray:
         return np.bincount(self.draw[nodes], weights=values, minlength=self.n_draws)
 

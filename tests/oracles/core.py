@@ -33,6 +33,7 @@ def settings(prior: Prior, **more: Any) -> _core.Settings:
     if isinstance(prior.theta, tuple):
         out.theta_fixed = False
         out.theta_a, out.theta_b = prior.theta
+        out.theta_by_column = prior.theta_by_column
     else:
         out.theta_fixed, out.theta = True, prior.theta
     if isinstance(prior.sigma, tuple):

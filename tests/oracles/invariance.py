@@ -76,8 +76,10 @@ def statistics(
     out["fit of the first row"] = (fit[:, 0], False)
     out["y'fit"] = ((y * fit).sum(axis=1), False)
     if isinstance(prior.theta, tuple):
-        out["theta"] = (theta, False)
-        out["theta times nonzeros"] = (theta * (1 + out["nonzeros"][0]), False)
+        uses = nodes.uses_of_column(0) if prior.theta_by_column else out["nonzeros"][0]
+        out["theta"] = (theta[:, 0], False)
+        out["theta times its uses"] = (theta[:, 0] * (1 + uses), False)
+        out["largest theta"] = (theta.max(axis=1), False)
     if isinstance(prior.leaf_sd, tuple):
         out["leaf_sd"] = (leaf_sd, False)
         out["scaled square output"] = (out["mean square output"][0] / leaf_sd**2, False)
@@ -112,22 +114,24 @@ def after_sweeps(setup: Setup, sample: Sample, seed: int) -> columnar.Statistics
     y = draw_y(setup, nodes.fit(table), sample.sigma, rng)
     start = core.draws(sample.arrays, table)
     n = len(y)
+    theta = np.zeros_like(sample.theta)
     chain = _core.Sampler(core.data(table), y[0], setup.weights(), setup.settings(), seed, 0)
-    scales = np.zeros((3, n))
+    scales = np.zeros((2, n))
     kept = None
     for i in range(n):
-        chain.sigma, chain.theta = sample.sigma[i], sample.theta[i]
-        chain.leaf_sd = sample.leaf_sd[i]
+        chain.sigma, chain.leaf_sd = sample.sigma[i], sample.leaf_sd[i]
+        chain.column_theta = sample.theta[i].tolist()
         chain.set_y(y[i])
         chain.set_ensemble(start, i)
         chain.sweep(setup.n_sweeps)
-        scales[:, i] = chain.theta, chain.sigma, chain.leaf_sd
+        theta[i] = chain.column_theta
+        scales[:, i] = chain.sigma, chain.leaf_sd
         if kept is None:
             kept = chain.ensemble()
         else:
             kept.append(chain.ensemble())
     assert chain.check() == []
-    return statistics(setup, kept.to_arrays(), y, *scales)
+    return statistics(setup, kept.to_arrays(), y, theta, *scales)
 
 
 def compare(a: columnar.Statistics, b: columnar.Statistics) -> dict[str, float]:

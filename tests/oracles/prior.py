@@ -39,6 +39,7 @@ class Prior:
     min_samples_leaf: int = 1
     axis_rules: bool = False
     theta: float | tuple[float, float] = 1.0  # fixed, or (a, b) of the Beta
+    theta_by_column: bool = False  # a theta for each column; axis rules: Dirichlet(a, ..., a)
     sigma: float | tuple[float, float] = 1.0  # fixed, or (nu, lambda)
     leaf_sd: float | tuple[float, float] = 1.0  # fixed, or (shape, rate) of leaf_sd^2
 
@@ -81,7 +82,7 @@ class Sample:
     """Ensembles in the columnar form of Draws.to_arrays, and the scales of each."""
 
     arrays: dict[str, np.ndarray]
-    theta: np.ndarray
+    theta: np.ndarray  # (n_draws, 1), or (n_draws, p_cont) by column
     sigma: np.ndarray
     leaf_sd: np.ndarray
     n_attempts: int
@@ -99,8 +100,8 @@ def simulate(table: Table, prior: Prior, n_draws: int, seed: int, batch: int = 2
     thetas: list[np.ndarray] = []
     n_kept = n_attempts = 0
     while n_kept < wanted:
-        theta = rng.beta(*prior.theta, batch) if random_theta else np.full(batch, prior.theta)
-        valid, nodes = _attempt(table, prior, np.repeat(theta, together), together, rng)
+        theta = _draw_theta(prior, batch, table.x_cont.shape[0], rng)
+        valid, nodes = _attempt(table, prior, np.repeat(theta, together, axis=0), together, rng)
         number = np.cumsum(valid) - 1 + n_kept  # new index of a replicate
         for level in nodes:
             level.tree = number[level.tree // together] * together + level.tree % together
@@ -110,11 +111,21 @@ def simulate(table: Table, prior: Prior, n_draws: int, seed: int, batch: int = 2
         n_attempts += batch
     theta = np.concatenate(thetas)[:wanted]
     if not random_theta:
-        theta = np.full(n_draws, prior.theta)
+        theta = np.full((n_draws, 1), prior.theta)
     sigma = _scale(prior.sigma, "sigma", n_draws, rng)
     leaf_sd = _scale(prior.leaf_sd, "leaf_sd", n_draws, rng)
     arrays = _columnar(table, kept, n_draws, n_trees, leaf_sd, rng)
     return Sample(arrays, theta, sigma, leaf_sd, n_attempts, n_kept)
+
+
+def _draw_theta(prior: Prior, size: int, p_cont: int, rng) -> np.ndarray:
+    if not isinstance(prior.theta, tuple):
+        return np.full((size, 1), prior.theta)
+    if not prior.theta_by_column:
+        return rng.beta(*prior.theta, (size, 1))
+    if prior.axis_rules:
+        return rng.dirichlet(np.full(p_cont, prior.theta[0]), size)
+    return rng.beta(*prior.theta, (size, p_cont))
 
 
 def _scale(spec: float | tuple[float, float], name: str, n: int, rng) -> np.ndarray:
@@ -219,8 +230,11 @@ def _draw_rules(table, prior, level, split, theta, depth, rng):
 def _draw_phi(prior: Prior, theta: np.ndarray, p_cont: int, rng) -> np.ndarray:
     size = len(theta)
     if prior.axis_rules:
-        return np.eye(p_cont)[rng.integers(0, p_cont, size)]
-    phi = rng.standard_normal((size, p_cont)) * (rng.random((size, p_cont)) < theta[:, None])
+        if not prior.theta_by_column:
+            return np.eye(p_cont)[rng.integers(0, p_cont, size)]
+        above = rng.random((size, 1)) > np.cumsum(theta, axis=1)
+        return np.eye(p_cont)[np.minimum(above.sum(axis=1), p_cont - 1)]
+    phi = rng.standard_normal((size, p_cont)) * (rng.random((size, p_cont)) < theta)
     norm = np.sqrt((phi**2).sum(axis=1, keepdims=True))
     return phi / np.where(norm > 0, norm, 1.0)
 

@@ -83,6 +83,17 @@ def by_linprog(phi: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[float, fl
     return out[0], out[1]
 
 
+def by_box(phi: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Half-spaces of one column each, any p: the cell is a box."""
+    lower, upper = -np.ones_like(phi), np.ones_like(phi)
+    for k in range(a.shape[1]):
+        bound = b[:, k, None] / np.where(a[:, k] != 0, a[:, k], 1.0)
+        upper = np.where(a[:, k] > 0, np.minimum(upper, bound), upper)
+        lower = np.where(a[:, k] < 0, np.maximum(lower, bound), lower)
+    at = np.stack([phi * lower, phi * upper])
+    return at.min(axis=0).sum(axis=1), at.max(axis=0).sum(axis=1)
+
+
 def of_nodes(phi: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(lo, hi) for N nodes with d ancestors' half-spaces each, the cheapest way for p and d."""
     n, p = phi.shape
@@ -91,6 +102,8 @@ def of_nodes(phi: np.ndarray, a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray,
         return -width, width
     if a.shape[1] == 1:
         return by_duality(phi, a[:, 0], b[:, 0])
+    if ((a != 0).sum(axis=2) <= 1).all():
+        return by_box(phi, a, b)
     if p <= 3:
         return by_vertices(phi, a, b)
     pairs = [by_linprog(phi[i], a[i], b[i]) for i in range(n)]

@@ -80,6 +80,33 @@ SHORT = [
         weighted=True,
         more=MOVES,
     ),
+    Setup(
+        "a theta for each column, missing values",
+        make_table(30, 3, (3,), missing=0.1),
+        Prior(2, 0.7, 1.0, theta=(1.0, 1.5), theta_by_column=True, sigma=SIGMA, leaf_sd=0.6),
+        more=MOVES,
+    ),
+    Setup(
+        "a theta for each column, empty leaves",
+        make_table(10, 2),
+        Prior(1, 0.6, 0.5, 8, 0, theta=(0.5, 1.0), theta_by_column=True, sigma=SIGMA),
+        more=CHANGE,
+    ),
+    Setup(
+        "a weight for each column, axis rules",
+        make_table(20, 4, (3,)),
+        Prior(
+            5,
+            0.6,
+            1.0,
+            axis_rules=True,
+            theta=(0.7, 1.0),
+            theta_by_column=True,
+            sigma=SIGMA,
+            leaf_sd=0.4,
+        ),
+        more=MOVES,
+    ),
     # What only shows in size: codes beyond the narrow table, several blocks of rows.
     Setup(
         "many leaves",
@@ -154,19 +181,22 @@ def _long() -> list[Setup]:
         rng = np.random.default_rng(len(out))
         is_probit, samples_leaf_sd, has_missing, weighted = rng.random(4) < (0.25, 0.3, 0.5, 0.5)
         moves = str(rng.choice(list(NAMES)))
+        by_column = bool(p_cont > 1 and rng.random() < 0.5)
         prior = Prior(
             n_trees,
             alpha,
             {0.25: 0.3, 0.5: 0.5, 0.95: 2.0}[alpha],
             min_samples_leaf=leaf,
             theta=(3.0, 2.0) if p_cont > 1 else 1.0,
+            theta_by_column=by_column,
             sigma=1.0 if is_probit else SIGMA,
             leaf_sd=LEAF_SD if samples_leaf_sd else 0.6,
         )
         kind = "probit" if is_probit else "gaussian"
         out.append(
             Setup(
-                f"{name}, trees {n_trees}, leaf {leaf}, alpha {alpha}, {kind}, {moves}",
+                f"{name}, trees {n_trees}, leaf {leaf}, alpha {alpha}, {kind}, {moves}"
+                + ", theta by column" * by_column,
                 make_table(40 if leaf else 9, p_cont, n_levels, missing=0.1 * has_missing),
                 prior,
                 n_sweeps=20,

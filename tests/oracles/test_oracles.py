@@ -127,6 +127,10 @@ def test_ranges_agree(rng):
         if d == 1:
             dual = ranges.by_duality(phi, a[:, 0], b[:, 0])
             np.testing.assert_allclose(dual, (lo, hi), atol=1e-9)
+    phi, a = rng.normal(size=(60, 3)), np.eye(3)[rng.integers(0, 3, (60, 3))]
+    a *= rng.choice([-1.0, 1.0], size=(60, 3, 1))
+    b = rng.uniform(0.05, 1.2, size=(60, 3))
+    np.testing.assert_allclose(ranges.by_box(phi, a, b), ranges.by_vertices(phi, a, b), atol=1e-12)
     empty = ranges.by_vertices(np.ones((1, 2)), np.array([[[1.0, 0.0]]]), np.array([[-2.0]]))
     assert empty[0] > empty[1]
 

@@ -14,6 +14,7 @@ from obliquebart.cli import work
 from obliquebart.cli.datafile import DataFile, FileError, read_data
 from obliquebart.cli.screen import INTERRUPTED, Screen, command
 from obliquebart.exceptions import InterruptedFitWarning
+from obliquebart.study.cli import app as study
 
 app = typer.Typer(
     help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
@@ -43,7 +44,7 @@ Decimal = Annotated[str, typer.Option(help="The decimal mark of CSV.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only results, warnings and errors.")]
 Jobs = Annotated[
-    int | None, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores.", show_default="1")
+    int, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores. No result depends on it.")
 ]
 
 
@@ -51,6 +52,9 @@ def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"obliquebart {obliquebart.__version__}")
         raise typer.Exit
+
+
+app.add_typer(study, name="study")
 
 
 @app.callback()
@@ -102,7 +106,7 @@ def fit(
             help="Keep the chains in this file while they run; go on from it if it is there."
         ),
     ] = None,
-    n_jobs: Jobs = None,
+    n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     as_json: AsJson = False,
@@ -130,7 +134,8 @@ def fit(
     start = time.perf_counter()
     interrupted = _fit(model, problem, checkpoint)
     seconds = time.perf_counter() - start
-    model.save(path)
+    # How many threads there are is the matter of this machine, not of the model.
+    model.set_params(n_jobs=None, progress="auto").save(path)
     screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
     diagnoses = work.diagnose_all(model, problem.X)
     screen.show(*work.diagnostics_parts(diagnoses))
@@ -176,7 +181,7 @@ def predict(
         Literal["outcome", "mean"],
         typer.Option(help="Intervals of a new outcome, or of its mean (regression)."),
     ] = "outcome",
-    n_jobs: Jobs = None,
+    n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     as_json: AsJson = False,
@@ -208,7 +213,7 @@ def summary(
     target: Target = None,
     rows: Annotated[int, typer.Option(help="Rows of DATA at which to look at f.")] = 10,
     top: Annotated[int, typer.Option(help="Columns and pairs to list.", min=1)] = 10,
-    n_jobs: Jobs = None,
+    n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     as_json: AsJson = False,
@@ -245,7 +250,7 @@ def report(
         typer.Option("--output", "-o", help="The page.", show_default="MODEL.html"),
     ] = None,
     title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
-    n_jobs: Jobs = None,
+    n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     as_json: AsJson = False,
@@ -271,7 +276,7 @@ def demo(
     folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("obliquebart-demo"),
     n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 1000,
     n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 1000,
-    n_jobs: Jobs = None,
+    n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
     """Simulate a table, fit it, predict, and write a report, as the other commands do."""
@@ -282,7 +287,7 @@ def demo(
         work.write_columns(work.simulated_table(300, seed), path)
     model, page = folder / "model.obart", folder / "report.html"
     sizes = ["--n-burn", str(n_burn), "--n-draws", str(n_draws)]
-    jobs = [] if n_jobs is None else ["--n-jobs", str(n_jobs)]
+    jobs = [] if n_jobs == -1 else ["--n-jobs", str(n_jobs)]
     screen.say(
         "A simulated table: y jumps where age / 30 + bmi / 8 passes a line, which no rule with one "
         "column can follow, and depends on the site. The last column is noise."

@@ -31,6 +31,7 @@ MISSING = frozenset(["", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "Non
 DELIMITERS = ",;\t|"
 PARQUET = (".parquet", ".pq")
 STDIN = "-"
+CHUNK_ROWS = 4096
 Backend = Literal["polars", "pyarrow"]
 
 
@@ -243,20 +244,29 @@ def _chain(first: str, stream: TextIO) -> Iterator[str]:
 
 
 def _columns(name: str, rows: Iterator[list[str]], n_columns: int) -> list[list[str]]:
-    cells: list[list[str]] = [[] for _ in range(n_columns)]
+    """Turn rows into columns, many rows at a time, which is several times as fast."""
+    columns: list[list[str]] = [[] for _ in range(n_columns)]
     reader: Any = rows
+    chunk: list[list[str]] = []
     for row in rows:
-        if len(row) != n_columns:
-            if not row:
-                continue
+        if len(row) == n_columns:
+            chunk.append(row)
+        elif row:
             raise FileError(
                 f"{name}, line {reader.line_num}: {len(row)} values where the header names "
                 f"{n_columns} columns. Quote values that hold the delimiter, or name it with "
                 "--delimiter."
             )
-        for column, cell in zip(cells, row, strict=True):
-            column.append(cell.strip())
-    return cells
+        if len(chunk) == CHUNK_ROWS:
+            _append(columns, chunk)
+            chunk = []
+    _append(columns, chunk)
+    return columns
+
+
+def _append(columns: list[list[str]], chunk: list[list[str]]) -> None:
+    for column, cells in zip(columns, zip(*chunk, strict=True), strict=bool(chunk)):
+        column.extend(map(str.strip, cells))
 
 
 def _guess_delimiter(header: str) -> str:

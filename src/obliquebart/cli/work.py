@@ -148,7 +148,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     return parsed
 
 
-def load_model(path: Path, n_jobs: int | None) -> Any:
+def load_model(path: Path, n_jobs: int) -> Any:
     """Return the model of a file, set to a number of threads."""
     if not path.exists():
         raise FileError(f"There is no file {path}.")

@@ -58,6 +58,14 @@ def fit(model: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Axes | Non
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor, plots
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
+    >>> ax = plots.fit(model.fit(X[:300], y[:300]), X[300:], y[300:])
     """
     evaluation = _evaluated(model, X, y)
     ax = new_axes(ax)
@@ -180,6 +188,14 @@ def residuals(
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor, plots
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
+    >>> ax = plots.residuals(model.fit(X[:300], y[:300]), X[300:], y[300:])
     """
     evaluation = _evaluated(model, X, y)
     ax = new_axes(ax)
@@ -239,6 +255,14 @@ def calibration(
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor, plots
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
+    >>> ax = plots.calibration(model.fit(X[:300], y[:300]), X[300:], y[300:])
     """
     evaluation = _evaluated(model, X, y)
     ax = new_axes(ax)
@@ -299,6 +323,14 @@ def coverage(
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor, plots
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
+    >>> ax = plots.coverage(model.fit(X[:300], y[:300]), X[300:], y[300:])
     """
     evaluation = _evaluated(model, X, y)
     if isinstance(evaluation, ClassEvaluation):

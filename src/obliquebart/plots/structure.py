@@ -25,6 +25,8 @@ __all__ = ["NoSurfaceError", "inclusion", "surface", "tree"]
 FloatArray = NDArray[np.float64]
 # What a surface costs: points of the grid, rows of X to average over, draws.
 GRID, MAX_ROWS, MAX_DRAWS = 40, 25, 100
+# The part of the rows that a surface spans: a few far away would leave the others no room.
+MIDDLE = (0.01, 0.99)
 
 
 class NoSurfaceError(ValueError):
@@ -50,6 +52,14 @@ def inclusion(model: Any, *, top: int = 20, coverage: float = 0.9, ax: Axes | No
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor, plots
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
+    >>> ax = plots.inclusion(model.fit(X[:300], y[:300]))
     """
     table: list[Inclusion] = (
         model
@@ -102,7 +112,7 @@ def surface(
     model : fitted estimator or Posterior
         What to draw.
     X : table of shape (n, n_features)
-        For the ranges, the dots and the other columns.
+        For the ranges (without the last 1% on each side), the dots and the other columns.
     columns : pair of names or positions, optional
         Unless given, the two most used continuous columns, if possible with more than two values.
     ax : Axes, optional
@@ -111,11 +121,19 @@ def surface(
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor, plots
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
+    >>> ax = plots.surface(model.fit(X[:300], y[:300]), X)
     """
     posterior = posterior_of(model)
     encoded = posterior.encode(X)
     first, second = _positions(posterior, columns or _best_pair(posterior, encoded))
-    ticks = [_ticks(posterior, j) for j in (first, second)]
+    ticks = [_ticks(posterior, j, encoded) for j in (first, second)]
     values = _surface_values(posterior, encoded, (first, second), ticks)
     ax = new_axes(ax, 6.4, 5.0)
     probit = posterior.settings["likelihood"] == "probit"
@@ -136,6 +154,7 @@ def surface(
     )
     names = posterior.encoding.names
     ax.set(xlabel=_short(names[first]), ylabel=_short(names[second]))
+    ax.set(xlim=ticks[0].user[[0, -1]], ylim=ticks[1].user[[0, -1]])
     if ax.figure is not None:
         ax.figure.colorbar(image, ax=ax, label="probability" if probit else "mean of f")
     return ax
@@ -157,21 +176,24 @@ def _draw_contours(ax: Axes, ticks: list[_Ticks], values: FloatArray, probit: bo
 class _Ticks:
     """Grid points of a column: in the user's units and as the engine sees them."""
 
-    def __init__(self, scale: ColumnScale, row: int) -> None:
+    def __init__(self, scale: ColumnScale, row: int, scaled: NDArray[np.float32]) -> None:
         self.row = row
-        self.user = np.linspace(scale.low, scale.high, GRID)
-        self.scaled = scale.apply(self.user)
-        # Fine enough to find the way back from scaled values, for the dots.
+        # Fine enough to find the way back from scaled values.
         self._fine = np.linspace(scale.low, scale.high, 2000)
         self._heights = scale.apply(self._fine)
+        values = self.of_rows(scaled[~np.isnan(scaled)])
+        low, high = np.quantile(values, MIDDLE) if len(values) else (scale.low, scale.high)
+        if not low < high:
+            low, high = scale.low, scale.high
+        self.user = np.linspace(low, high, GRID)
+        self.scaled = scale.apply(self.user)
 
     def of_rows(self, scaled: NDArray[np.float32]) -> FloatArray:
         return np.asarray(np.interp(scaled, self._heights, self._fine), dtype=np.float64)
 
 
-def _ticks(posterior: Posterior, j: int) -> _Ticks:
+def _ticks(posterior: Posterior, j: int, encoded: Columns) -> _Ticks:
     scale = posterior.encoding.columns[j]
-    row = posterior.encoding.kinds[:j].count("continuous")
     if not isinstance(scale, ColumnScale):
         raise ValueError(
             f"Column {posterior.encoding.names[j]!r} is categorical: a surface needs two "
@@ -182,7 +204,8 @@ def _ticks(posterior: Posterior, j: int) -> _Ticks:
             f"Column {posterior.encoding.names[j]!r} had a single value in training: choose "
             "another one."
         )
-    return _Ticks(scale, row)
+    row = posterior.encoding.kinds[:j].count("continuous")
+    return _Ticks(scale, row, encoded.x_cont[row])
 
 
 def _best_pair(posterior: Posterior, encoded: Columns) -> tuple[str, str]:
@@ -260,6 +283,14 @@ def tree(model: Any, draw: int = -1, number: int = 0, *, ax: Axes | None = None)
     Returns
     -------
     Axes
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor, plots
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
+    >>> ax = plots.tree(model.fit(X[:300], y[:300]))
     """
     chosen = model if isinstance(model, Tree) else posterior_of(model).tree(draw, number)
     n_leaves, depth = len(chosen.leaves), chosen.depth

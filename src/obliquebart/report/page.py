@@ -29,6 +29,8 @@ MAX_CLASSES = 6
 SHOWN_COLUMNS = 15
 N_ROWS_OF_F = 10
 MAX_ADVICE = 3
+# Longer texts in a table need room, or a phone breaks them into a column of words.
+LONG_WORD = 12
 
 
 class Part(NamedTuple):
@@ -155,7 +157,7 @@ def _in_short(
     ]
     if advice:
         apart = any("R-hat" in sentence for sentence in advice)
-        headline = "The chains do not agree yet." if apart else "There are few independent draws."
+        headline = "Not converged yet." if apart else "Few independent draws."
         verdict = [f"<strong>{headline}</strong>", *map(_text, advice[:MAX_ADVICE])]
         if len(advice) > MAX_ADVICE:
             verdict.append(f"{len(advice) - MAX_ADVICE} more of this kind are in the tables below.")
@@ -256,8 +258,11 @@ def _fitting(model: Any) -> Part:
     more = len(columns) - 100
     if more > 0:
         columns = [*columns[:100], [f"{more} more", "", ""]]
+    # Neither changes a draw.
     parameters = [
-        [name, str(value)] for name, value in model.get_params().items() if name != "progress"
+        [name, str(value)]
+        for name, value in model.get_params().items()
+        if name not in ("n_jobs", "progress")
     ]
     body = _tables(
         [
@@ -295,18 +300,15 @@ def _tables(tables: Sequence[Section]) -> str:
 
 def _table(table: Section) -> str:
     """Return a table whose numbers are on the right, in a frame that scrolls by itself."""
-    numeric = [
-        j > 0 and all(is_numeric(row[j]) for row in table.rows) for j in range(len(table.headings))
-    ]
+    classes = [_class_of(j, [row[j] for row in table.rows]) for j in range(len(table.headings))]
     head = "".join(
-        f'<th scope="col"{_number_class(numeric[j])}>{_text(heading)}</th>'
-        for j, heading in enumerate(table.headings)
+        f'<th scope="col"{cls}>{_text(heading)}</th>'
+        for cls, heading in zip(classes, table.headings, strict=True)
     )
     body = "".join(
-        f'<tr><th scope="row">{_text(row[0])}</th>'
+        f'<tr><th scope="row"{classes[0]}>{_text(row[0])}</th>'
         + "".join(
-            f"<td{_number_class(is_number)}>{_text(cell)}</td>"
-            for cell, is_number in zip(row[1:], numeric[1:], strict=True)
+            f"<td{cls}>{_text(cell)}</td>" for cls, cell in zip(classes[1:], row[1:], strict=True)
         )
         + "</tr>"
         for row in table.rows
@@ -319,8 +321,11 @@ def _table(table: Section) -> str:
     )
 
 
-def _number_class(is_number: bool) -> str:
-    return ' class="number"' if is_number else ""
+def _class_of(j: int, cells_of_column: list[str]) -> str:
+    """Return the class of a column: numbers to the right, long words with room for them."""
+    if j > 0 and all(map(is_numeric, cells_of_column)):
+        return ' class="number"'
+    return ' class="words"' if max(map(len, cells_of_column)) > LONG_WORD else ""
 
 
 def _text(text: str) -> str:

@@ -71,7 +71,7 @@ class Dataset:
             raise ValueError(f"inputs={inputs!r} must be one of {INPUTS}.")
         test = np.zeros(len(self.y), bool)
         test[self.tests[split]] = True
-        columns = self.columns if inputs == "correct" else self._as_in_paper()
+        columns = self.columns if inputs == "correct" else self.as_in_paper()
         return Problem(
             task=self.task,
             train=columns.take(~test),
@@ -81,7 +81,8 @@ class Dataset:
             joint_scaling=inputs == "paper",
         )
 
-    def _as_in_paper(self) -> Columns:
+    def as_in_paper(self) -> Columns:
+        """Return the columns as the authors scaled them."""
         numbers = self.columns.numbers
         axis = None if self.scaled_jointly else 0
         # Over all rows, test rows included, as the authors did.

@@ -77,24 +77,33 @@ def _oblique_paper(problem: Problem, unit: Unit) -> Prediction:
 def _axis(problem: Problem, unit: Unit) -> Prediction:
     # The paper's BART chooses cuts from the range of each column, so no joint scaling here; its
     # categories were integers.
-    as_numbers = unit.inputs == "paper"
-    return _bart(problem, unit, {**AXIS, "feature_scaling": "range"}, as_numbers=as_numbers)
+    columns = Columns.with_codes if unit.inputs == "paper" else None
+    return _bart(problem, unit, {**AXIS, "feature_scaling": "range"}, columns)
+
+
+def _axis_indicators(problem: Problem, unit: Unit) -> Prediction:
+    return _bart(problem, unit, {**AXIS, "feature_scaling": "range"}, Columns.with_indicators)
 
 
 def _bart(
-    problem: Problem, unit: Unit, parameters: dict[str, Any], *, as_numbers: bool = False
+    problem: Problem,
+    unit: Unit,
+    parameters: dict[str, Any],
+    all_numbers: Callable[[Columns], FloatArray] | None = None,
 ) -> Prediction:
+    """Fit with categories as they are, or with all columns turned into numbers."""
     regression = problem.task == "regression"
     kind: Any = ObliqueBARTRegressor if regression else ObliqueBARTClassifier
     scaling = {"feature_scaling": "joint"} if problem.joint_scaling else {}
     model = kind(
         **{**scaling, **parameters, **dict(unit.settings)},
-        categorical_features=None if as_numbers else problem.train.categorical,
+        categorical_features=None if all_numbers else problem.train.categorical,
         n_jobs=1,
         random_state=unit.seed,
         progress=False,
     )
-    x_train, x_test = problem.train.with_codes(), problem.test.with_codes()
+    columns = all_numbers or Columns.with_codes
+    x_train, x_test = columns(problem.train), columns(problem.test)
     with warnings.catch_warnings():
         # Some of these sets have a level for nearly every row.
         warnings.simplefilter("ignore", UnseenLevelWarning)
@@ -243,6 +252,7 @@ METHODS = {
     "obliqueBART": Method("obliqueBART (ours)", _oblique),
     "obliqueBART-paper": Method("obliqueBART (paper's prior)", _oblique_paper),
     "BART": Method("BART", _axis),
+    "BART-indicators": Method("BART (indicators)", _axis_indicators),
     "BART-ours": Method("BART (our defaults)", _axis_default),
     "RF": Method("RF", _random_forest),
     "ERT": Method("ERT", _extra_trees),

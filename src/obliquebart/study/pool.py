@@ -19,6 +19,9 @@ from obliquebart.study.units import Unit, execute
 
 __all__ = ["Outcome", "ProcessPool"]
 
+BEGUN = "begun"
+# A process imports the libraries before it begins with its first unit.
+START_SECONDS = 120.0
 # Libraries that would start a thread a core, in every process.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -50,6 +53,7 @@ def _serve(connection: Connection, folder: Path | None) -> None:
             unit = connection.recv()
         except EOFError:
             return
+        connection.send(BEGUN)
         connection.send(execute(unit, folder))
 
 
@@ -63,15 +67,22 @@ class _Worker:
         self.process.start()
         theirs.close()
         self.unit: Unit | None = None
-        self.began = 0.0
+        self.given = 0.0
+        self.began: float | None = None
 
     def give(self, unit: Unit) -> bool:
         try:
             self.connection.send(unit)
         except OSError:
             return False
-        self.unit, self.began = unit, time.monotonic()
+        self.unit, self.given, self.began = unit, time.monotonic(), None
         return True
+
+    def is_late(self, timeout: float) -> bool:
+        now = time.monotonic()
+        if self.began is None:
+            return now > self.given + START_SECONDS + timeout
+        return now > self.began + timeout
 
     def end(self) -> None:
         self.connection.close()
@@ -125,21 +136,24 @@ class ProcessPool:
         for number, worker in enumerate(self.workers):
             if worker.unit is None:
                 continue
-            seconds = time.monotonic() - worker.began
+            unit, result, event = worker.unit, None, None
             if worker.connection in ready:
-                unit = worker.unit
                 try:
-                    result = worker.connection.recv()
+                    message = worker.connection.recv()
                 except (EOFError, OSError):
-                    self.workers[number] = self._replaced(worker)
-                    yield Outcome(unit, "lost", None, seconds)
+                    event = "lost"
                 else:
-                    worker.unit = None
-                    yield Outcome(unit, "finished", result, seconds)
-            elif seconds > self.timeout:
-                unit = worker.unit
+                    if message == BEGUN:
+                        worker.began = time.monotonic()
+                    else:
+                        event, result, worker.unit = "finished", message, None
+            elif worker.is_late(self.timeout):
+                event = "timeout"
+            if event in ("lost", "timeout"):
                 self.workers[number] = self._replaced(worker)
-                yield Outcome(unit, "timeout", None, seconds)
+            if event is not None:
+                seconds = time.monotonic() - (worker.began or worker.given)
+                yield Outcome(unit, event, result, seconds)
 
     def _replaced(self, worker: _Worker) -> _Worker:
         worker.end()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from obliquebart.study.pool import Outcome
@@ -165,7 +165,7 @@ class _Run:
             allowed = {"lost": self.limits.losses, "timeout": self.limits.timeouts}[outcome.event]
             if sum(attempt["event"] == outcome.event for attempt in history) < allowed:
                 return True
-            result = {"key": unit.key, "unit": asdict(unit), "status": outcome.event}
+            result = {"key": unit.key, "unit": unit.to_dict(), "status": outcome.event}
         result["attempts"] = self.attempts.pop(unit.key, [])
         if self.store.write(result):
             if result["status"] == "done":

@@ -52,7 +52,7 @@ class Unit:
     @property
     def key(self) -> str:
         """Hash of everything that the result depends on."""
-        text = json.dumps(asdict(self), sort_keys=True)
+        text = json.dumps(self.to_dict(), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:20]
 
     @property
@@ -60,9 +60,13 @@ class Unit:
         """Seed of the method; differs between any two units."""
         return int(hashlib.sha256(f"seed {self.key}".encode()).hexdigest()[:8], 16) % 2**31
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Unit:
-        """Return the unit that `asdict` wrote."""
+        """Return the unit that `to_dict` wrote."""
         settings = tuple((str(name), value) for name, value in values["settings"])
         return cls(**{**values, "settings": settings})
 
@@ -87,7 +91,7 @@ def execute(unit: Unit, folder: Path | None) -> dict[str, Any]:
         "error" where it failed.
     """
     started = time.time()
-    result: dict[str, Any] = {"key": unit.key, "unit": asdict(unit), "host": platform.node()}
+    result: dict[str, Any] = {"key": unit.key, "unit": unit.to_dict(), "host": platform.node()}
     try:
         problem = problem_of(unit, folder)
         with PeakMemory() as memory:

@@ -1,0 +1,174 @@
+"""Units on a Dask cluster: one embedded here, or one that exists."""
+
+from __future__ import annotations
+
+import logging
+import os
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from obliquebart.study.pool import ONE_THREAD, Outcome
+from obliquebart.study.units import Unit, execute
+
+__all__ = ["DaskPool", "connected", "local_cluster"]
+
+TIMEOUT_TOPIC = "obliquebart-study-timeout"
+# Units given beyond the threads of the cluster, so that no worker waits for the next.
+BACKLOG = 1.5
+
+
+@contextmanager
+def connected(
+    scheduler: str | None, n_workers: int, folder: Path | None, timeout: float
+) -> Iterator[DaskPool]:
+    """Connect to a scheduler, or start a cluster here; leave nothing behind."""
+    import distributed
+
+    with ExitStack() as stack:
+        cluster = scheduler or stack.enter_context(local_cluster(n_workers))
+        connect: Any = distributed.Client  # untyped
+        client = stack.enter_context(connect(cluster))
+        pool = DaskPool(client, folder, timeout)
+        stack.callback(pool.close)
+        yield pool
+
+
+def local_cluster(n_workers: int) -> Any:
+    """Return a cluster of single-threaded processes on this machine.
+
+    A worker's death is reported at once, and not first hidden by a second attempt: the runner
+    counts the attempts.
+    """
+    import dask
+    import distributed
+
+    for name in ONE_THREAD:
+        os.environ.setdefault(name, "1")
+    cluster: Any = distributed.LocalCluster  # untyped
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}):
+        # The runner tells of deaths itself, in fewer words.
+        return cluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=None,
+            silence_logs=logging.CRITICAL,
+        )
+
+
+class DaskPool:
+    """Do units on the workers of a Dask cluster.
+
+    Results come back over the network and are stored by the caller: workers share no disk with
+    it but the data sets'. Workers must have one thread each, as a unit that takes too long can
+    only be ended with its worker.
+
+    Parameters
+    ----------
+    client : distributed.Client
+        Closed by the caller.
+    folder : Path or None
+        The data sets, as the workers see them.
+    timeout : float
+        Seconds that a unit may take.
+    """
+
+    def __init__(self, client: Any, folder: Path | None, timeout: float) -> None:
+        self.client, self.folder, self.timeout = client, folder, timeout
+        self._futures: dict[str, tuple[Unit, Any, float]] = {}
+        self._news: queue.Queue[str] = queue.Queue()
+        self._overdue: set[str] = set()
+        self._number = 0
+        self.client.subscribe_topic(TIMEOUT_TOPIC, self._hear)
+
+    def _hear(self, event: tuple[Any, str]) -> None:
+        self._overdue.add(event[1])
+
+    @property
+    def n_free(self) -> int:
+        """How many units can be given now."""
+        # Between the death of the last worker and the next there is still work to queue.
+        threads = max(sum(self.client.nthreads().values()), 1)
+        return max(int(BACKLOG * threads + 0.5) - len(self._futures), 0)
+
+    @property
+    def running(self) -> list[Unit]:
+        """Units in work."""
+        return [unit for unit, _, _ in self._futures.values()]
+
+    def give(self, unit: Unit) -> None:
+        """Submit a unit; every attempt is a task of its own."""
+        self._number += 1
+        name = f"unit-{unit.key}-{self._number}"
+        future = self.client.submit(
+            _execute_or_die, unit, self.folder, self.timeout, name, key=name, pure=False
+        )
+        self._futures[name] = (unit, future, time.monotonic())
+        future.add_done_callback(lambda _: self._news.put(name))
+
+    def outcomes(self, patience: float = 1.0) -> Iterator[Outcome]:
+        """Wait for news, at most `patience` seconds, and return them."""
+        try:
+            names = [self._news.get(timeout=patience)]
+        except queue.Empty:
+            return
+        while not self._news.empty():
+            names.append(self._news.get())
+        for name in names:
+            outcome = self._outcome(name)
+            if outcome is not None:
+                del self._futures[name]
+                yield outcome
+
+    def _outcome(self, name: str) -> Outcome | None:
+        from distributed import KilledWorker
+
+        unit, future, began = self._futures[name]
+        seconds = time.monotonic() - began
+        try:
+            result: dict[str, Any] = future.result(timeout=5)
+        except TimeoutError:
+            # Its worker died with the result; Dask does it again and calls back.
+            future.add_done_callback(lambda _: self._news.put(name))
+            return None
+        except KilledWorker:
+            event = "timeout" if name in self._overdue else "lost"
+            return Outcome(unit, event, None, seconds)
+        except Exception as error:
+            result = {"key": unit.key, "unit": unit.to_dict(), "status": "failed"}
+            result["error"] = f"{type(error).__name__}: {error}"
+        return Outcome(unit, "finished", result, seconds)
+
+    def close(self) -> None:
+        """Forget all units in work."""
+        self.client.cancel([future for _, future, _ in self._futures.values()])
+        self.client.unsubscribe_topic(TIMEOUT_TOPIC)
+        self._futures.clear()
+
+
+def _execute_or_die(unit: Unit, folder: Path | None, timeout: float, name: str) -> dict[str, Any]:
+    watchdog = threading.Timer(timeout, _die, [name, _this_worker()])
+    watchdog.daemon = True
+    watchdog.start()
+    try:
+        return execute(unit, folder)
+    finally:
+        watchdog.cancel()
+
+
+def _this_worker() -> Any:
+    from distributed import get_worker
+
+    return get_worker()
+
+
+def _die(name: str, worker: Any) -> None:
+    # Compiled code cannot be interrupted; the nanny starts a new worker.
+    worker.log_event(TIMEOUT_TOPIC, name)
+    time.sleep(0.5)
+    os._exit(1)
