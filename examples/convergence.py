@@ -36,8 +36,8 @@ with warnings.catch_warnings():
 
 # %%
 # Still not below 1.01: sigma and the leaf scale move slowly where 200 trees explain nearly
-# everything about 500 rows. For a prediction, look at f at your rows: their Monte Carlo error (MCSE) is now
-# small against their standard deviation. For the tails of sigma, sample more.
+# everything about 500 rows. For a prediction, look at f at your rows: their Monte Carlo error
+# (MCSE) is now small against their standard deviation. For the tails of sigma, sample more.
 #
 # One line a chain. Left of zero is what was thrown away.
 
