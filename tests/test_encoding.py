@@ -9,8 +9,6 @@ import gzip
 import json
 import os
 import pickle
-import time
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -727,17 +725,6 @@ def test_csv_through_pandas_and_polars(name):
             assert encoding.n_levels == list(about["categorical_n_levels"].values())
             same(encoded, results[0][1])
             assert encoding.to_state() == results[0][0].to_state()
-
-
-def test_speed():
-    """A million rows and 20 columns in about a second; the limit leaves room for slow machines."""
-    X = np.random.default_rng(0).normal(size=(10**6, 20))
-    start = time.process_time()
-    encoding, _ = encode(X)
-    assert time.process_time() - start < 8
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        encoding.transform(X[:10])
 
 
 def test_a_dictionary_of_columns_is_a_table():
