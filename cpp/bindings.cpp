@@ -450,7 +450,9 @@ void bind_probes(nb::module_& m) {
              return fill(n, [&] { return r.normal_above(a); });
            })
       .def("below", [](Rng& r, std::uint32_t k, std::int64_t n) {
-        return fill(n, [&] { return static_cast<double>(r.below(k)); });
+        std::vector<std::uint32_t> out(static_cast<std::size_t>(n));
+        for (std::uint32_t& value : out) value = r.below(k);
+        return to_numpy(std::move(out));
       });
   const auto map = [](double (*f)(double)) {
     return [f](DoubleVector x) {

@@ -35,9 +35,9 @@ with warnings.catch_warnings():
     print(model.posterior_.summary(X, rows=4))
 
 # %%
-# Still not below 1.01: sigma and the leaf scale move slowly where 200 trees explain nearly everything
-# about 500 rows. For a prediction, look at f at your rows: their Monte Carlo error (MCSE) is now
-# small against their standard deviation. For the tails of sigma, sample more.
+# Still not below 1.01: sigma and the leaf scale move slowly where 200 trees explain nearly
+# everything about 500 rows. For a prediction, look at f at your rows: their Monte Carlo error
+# (MCSE) is now small against their standard deviation. For the tails of sigma, sample more.
 #
 # One line a chain. Left of zero is what was thrown away.
 

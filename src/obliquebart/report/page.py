@@ -287,7 +287,7 @@ def _verdict(sentences: Sequence[str], good: bool) -> str:
 
 def _pictures(drawn: Sequence[Picture]) -> str:
     figures = "".join(
-        f"<figure{' class=wide' if picture.wide else ''}>{picture.svg}"
+        f"<figure{' class=wide tabindex=0' if picture.wide else ''}>{picture.svg}"
         f"<figcaption>{_text(picture.caption)}</figcaption></figure>\n"
         for picture in drawn
     )

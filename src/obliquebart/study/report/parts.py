@@ -139,8 +139,8 @@ def _part_html(part: Part) -> str:
     notes = f'<p class="notes">{_inline(part.notes)}</p>' if part.notes else ""
     body = "\n".join(rows)
     return (
-        f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table>'
-        f"</div>{notes}"
+        '<div class="wide" role="region" tabindex="0" aria-label="table">'
+        f"<table><thead><tr>{head}</tr></thead>\n<tbody>{body}</tbody></table></div>{notes}"
     )
 
 
