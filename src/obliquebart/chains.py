@@ -216,8 +216,9 @@ class Runner:
             self._n_done = int(sampler.state()["n_sweeps"]) - origin
 
     def _sweep(self, sampler: _core.Sampler, n: int) -> None:
-        sampler.advance(n, self._control())
-        self._n_done += n
+        if n > 0:
+            sampler.advance(n, self._control())
+            self._n_done += n
 
     def _run(self, sampler: _core.Sampler, n_burn: int, n_draws: int, n_thin: int) -> None:
         sampler.run(n_burn, n_draws, n_thin, self._control())
