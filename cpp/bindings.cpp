@@ -334,6 +334,7 @@ void bind_sampler(nb::module_& m) {
             for (std::int64_t i = 0; i < n; ++i) s.sweep();
           },
           "n"_a = 1, unlocked)
+      .def("advance", &Sampler::advance, "n"_a, "control"_a, unlocked)
       .def("run", &Sampler::run, "n_burn"_a, "n_draws"_a, "n_thin"_a, "control"_a, unlocked)
       .def_prop_ro("draws", &Sampler::draws, nb::rv_policy::copy)
       .def_prop_ro("trace", &trace_dict)

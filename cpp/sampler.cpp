@@ -7,7 +7,6 @@
 #include <stdexcept>
 
 #include "planted.h"
-#include "traverse.h"
 
 namespace obart {
 namespace {
@@ -49,9 +48,15 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
   right_counts_.resize(n_trees);
   thread_counts_.resize(static_cast<std::size_t>(team_.size()) * n_trees * 2);
   changed_.assign(n_trees, 1);
+  moved_.assign(n_trees, 0);
   refresh_.resize(static_cast<std::size_t>(kBlockRows));
   rebuild_codes();
   refresh_residual();
+}
+
+std::int64_t Sampler::most_leaves() const {
+  if (settings_.min_samples_leaf == 0) return kMaxLeaves;
+  return std::clamp<std::int64_t>(data_->n_rows() / settings_.min_samples_leaf, 1, kMaxLeaves);
 }
 
 // Room for whatever a sweep may need, so that it does not allocate. What has no small bound, the
@@ -59,12 +64,7 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
 // when there is more than ever before. Memory that is never touched costs nothing.
 void Sampler::reserve() {
   const std::size_t n_trees = trees_.size();
-  const auto n_rows = std::max<std::int64_t>(data_->n_rows(), 1);
-  const std::int64_t most_leaves =
-      settings_.min_samples_leaf == 0
-          ? kMaxLeaves
-          : std::min<std::int64_t>(kMaxLeaves, n_rows / settings_.min_samples_leaf);
-  for (Tree& tree : trees_) tree.reserve(std::max<std::int64_t>(most_leaves, 1));
+  for (Tree& tree : trees_) tree.reserve(most_leaves());
   route_tasks_.reserve(n_trees);
   route_trees_.reserve(n_trees);
   route_terms_.reserve(n_trees * std::min<std::size_t>(n_nonzero_.size(), 64));
@@ -99,8 +99,7 @@ void Sampler::run(std::int64_t n_burn, std::int64_t n_draws, std::int64_t n_thin
   std::int64_t proposed = 0;
   std::int64_t accepted = 0;
   for (std::int64_t s = 1; s <= n_burn + n_draws * n_thin; ++s) {
-    if (control.stopped()) return;
-    sweep();
+    if (control.stopped() || !sweep(control)) return;
     proposed += std::accumulate(info_.proposed.begin(), info_.proposed.end(), std::int64_t{0});
     accepted += std::accumulate(info_.accepted.begin(), info_.accepted.end(), std::int64_t{0});
     if (s <= n_burn) {
@@ -112,6 +111,29 @@ void Sampler::run(std::int64_t n_burn, std::int64_t n_draws, std::int64_t n_thin
     }
     control.report(s, sigma_, static_cast<double>(accepted) / static_cast<double>(proposed));
   }
+}
+
+void Sampler::advance(std::int64_t n, Control& control) {
+  for (std::int64_t s = 1; s <= n; ++s) {
+    if (control.stopped() || !sweep(control)) return;
+    const auto total = [](const auto& c) { return std::accumulate(c.begin(), c.end(), 0.0); };
+    control.report(s, sigma_, total(info_.accepted) / total(info_.proposed));
+  }
+}
+
+// The phases end early once the chain is told to stop; what they leave is thrown away.
+bool Sampler::sweep(const Control& control) {
+  if (!is_long()) {
+    sweep();
+    return true;
+  }
+  save_start();
+  control_ = &control;
+  sweep();
+  const bool whole = !is_stopping();
+  control_ = nullptr;
+  if (!whole) return_to_start();
+  return whole;
 }
 
 // ---- phase 1: propose --------------------------------------------------------------------------
@@ -134,34 +156,12 @@ void Sampler::route_all() {
   route_terms_.clear();
   std::size_t n_terms = 0;
   for (const Proposal& proposal : proposals_)
-    if (proposal.has_rule() && proposal.rule.kind == RuleKind::continuous)
-      n_terms += proposal.rule.n_items;
-  // The tasks point into it. Twice, or it would be a little too small again and again.
-  if (route_terms_.capacity() < n_terms) route_terms_.reserve(2 * n_terms);
+    if (proposal.has_rule()) n_terms += proposal.rule.n_items;
+  reserve_route_terms(n_terms);
   for (std::size_t m = 0; m < trees_.size(); ++m) {
     const Proposal& proposal = proposals_[m];
     if (!proposal.has_rule()) continue;
-    const Rule& rule = proposal.rule;
-    RouteTask task{};
-    task.kind = rule.kind;
-    task.missing_right = rule.missing_right;
-    task.cut = rule.cut;
-    task.code = codes(m);
-    task.left_code = proposal.left_code;
-    task.right_code = proposal.right_code;
-    task.right = rights(m);
-    if (rule.kind == RuleKind::continuous) {
-      const PhiEntry* phi = pools_.phi.at(rule.offset);
-      task.terms = route_terms_.data() + route_terms_.size();
-      task.n_terms = rule.n_items;
-      for (std::uint32_t k = 0; k < rule.n_items; ++k)
-        route_terms_.push_back({data_->cont(phi[k].column), phi[k].value});
-    } else {
-      task.column = data_->cat(rule.column);
-      task.words = pools_.levels.at(rule.offset);
-      task.n_words = rule.n_items;
-    }
-    route_tasks_.push_back(task);
+    add_route_task(m, proposal.rule, proposal.left_code, proposal.right_code);
     route_trees_.push_back(m);
   }
 
@@ -171,13 +171,14 @@ void Sampler::route_all() {
   team_.run([&](std::int64_t thread) {
     const auto [first, last] = share(data_->n_blocks(), thread, team_.size());
     std::int64_t* counts = thread_counts_.data() + static_cast<std::size_t>(thread) * 2 * n_tasks;
-    for (std::int64_t block = first; block < last; ++block) {
+    for (std::int64_t block = first; block < last && !is_stopping(); ++block) {
       const std::int64_t group = block * kBlockGroups;
       const std::int64_t n = std::min(kBlockGroups, data_->n_groups() - group);
       for (std::size_t t = 0; t < n_tasks; ++t)
         kernels_.route(route_tasks_[t], group, n, counts + 2 * t);
     }
   });
+  if (is_stopping()) return;
   for (std::size_t t = 0; t < n_tasks; ++t) {
     RightCounts counts{0, 0};
     for (std::size_t thread = 0; thread < static_cast<std::size_t>(team_.size()); ++thread) {
@@ -188,6 +189,36 @@ void Sampler::route_all() {
   }
   for (std::size_t m = 0; m < trees_.size(); ++m)
     if (!proposals_[m].valid) ++total_invalid_[static_cast<std::size_t>(proposals_[m].move)];
+}
+
+// The tasks point into the terms, which must not move. Room for twice as many, or it would be a
+// little too small again and again.
+void Sampler::reserve_route_terms(std::size_t n_terms) {
+  if (route_terms_.capacity() < n_terms) route_terms_.reserve(2 * n_terms);
+}
+
+void Sampler::add_route_task(std::size_t m, const Rule& rule, std::uint8_t left,
+                             std::uint8_t right) {
+  RouteTask task{};
+  task.kind = rule.kind;
+  task.missing_right = rule.missing_right;
+  task.cut = rule.cut;
+  task.code = codes(m);
+  task.left_code = left;
+  task.right_code = right;
+  task.right = rights(m);
+  if (rule.kind == RuleKind::continuous) {
+    const PhiEntry* phi = pools_.phi.at(rule.offset);
+    task.terms = route_terms_.data() + route_terms_.size();
+    task.n_terms = rule.n_items;
+    for (std::uint32_t k = 0; k < rule.n_items; ++k)
+      route_terms_.push_back({data_->cont(phi[k].column), phi[k].value});
+  } else {
+    task.column = data_->cat(rule.column);
+    task.words = pools_.levels.at(rule.offset);
+    task.n_words = rule.n_items;
+  }
+  route_tasks_.push_back(task);
 }
 
 // With the counts it is known whether both new leaves hold enough rows.
@@ -213,6 +244,7 @@ void Sampler::reject(Proposal& proposal) {
 // ---- phase 3: update ---------------------------------------------------------------------------
 
 void Sampler::update_trees() {
+  if (is_stopping()) return;
   FusedTask task = base_task();
   plan_sums(0);
   for (std::size_t m = 0; m < trees_.size(); ++m) {
@@ -222,6 +254,7 @@ void Sampler::update_trees() {
     task.cells = cells_.data();
     task.n_cells = static_cast<std::int64_t>(cells_.size());
     run_fused(task);
+    if (is_stopping()) return;
     update_tree(m, task);
     if (m + 1 < trees_.size()) plan_sums(m + 1);
   }
@@ -379,7 +412,7 @@ void Sampler::accept(std::size_t m, Proposal& proposal) {
   Tree& tree = trees_[m];
   const RightCounts& counts = right_counts_[m];
   Node& node = tree.node(proposal.node);
-  changed_[m] = 1;
+  changed_[m] = moved_[m] = 1;
   ++info_.accepted[static_cast<std::size_t>(proposal.move)];
   ++total_accepted_[static_cast<std::size_t>(proposal.move)];
   switch (proposal.move) {
@@ -471,7 +504,7 @@ void Sampler::fill_info() {
 void Sampler::refresh_residual() {
   float table[kTableSize] = {};
   const double* target = likelihood_.target();
-  for (std::int64_t block = 0; block < data_->n_blocks(); ++block) {
+  for (std::int64_t block = 0; block < data_->n_blocks() && !is_stopping(); ++block) {
     const std::int64_t row = block * kBlockRows;
     const std::int64_t n = std::min(kBlockRows, data_->n_padded() - row);
     std::fill(refresh_.begin(), refresh_.end(), 0.0);
@@ -492,14 +525,50 @@ void Sampler::refresh_residual() {
 
 void Sampler::rebuild_codes() {
   for (std::size_t m = 0; m < trees_.size(); ++m) {
+    route_rows(m);
     Tree& tree = trees_[m];
-    for (int c = 0; c < tree.n_leaves(); ++c) tree.leaf_node(c).n_rows = 0;
-    for (std::int64_t i = 0; i < data_->n_rows(); ++i) {
-      Node& leaf = tree.node(leaf_of_row(*data_, pools_, tree, i));
-      codes(m)[i] = leaf.code;
-      ++leaf.n_rows;
-    }
+    std::array<std::int64_t, kTableSize> count{};
+    if (tree.is_root_only())
+      count[0] = data_->n_rows();
+    else
+      for (std::int64_t i = 0; i < data_->n_rows(); ++i) ++count[codes(m)[i]];
+    for (int c = 0; c < tree.n_leaves(); ++c)
+      tree.leaf_node(c).n_rows = count[static_cast<std::size_t>(c)];
   }
+}
+
+// The codes of tree m: all rows start in the leftmost leaf; each rule, from the root down, sends
+// those on its right to the leftmost leaf there.
+void Sampler::route_rows(std::size_t m) {
+  const Tree& tree = trees_[m];
+  const auto first_code = [&](int i) {
+    while (!tree.node(i).is_leaf()) i = tree.node(i).left;
+    return tree.node(i).code;
+  };
+  std::fill_n(codes(m), data_->n_rows(), first_code(0));
+  std::array<std::uint8_t, kMaxLeaves> right_code{};
+  std::size_t n_terms = 0;
+  tree.for_each_decision([&](int i) { n_terms += tree.node(i).rule.n_items; });
+  route_tasks_.clear();
+  route_terms_.clear();
+  reserve_route_terms(n_terms);
+  tree.for_each_decision([&](int i) {
+    const Node& x = tree.node(i);
+    right_code[route_tasks_.size()] = first_code(x.right);
+    add_route_task(m, x.rule, first_code(x.left), first_code(x.left));
+  });
+  team_.run([&](std::int64_t thread) {
+    const auto [first, last] = share(data_->n_blocks(), thread, team_.size());
+    std::int64_t counts[2] = {};
+    for (std::int64_t block = first; block < last; ++block) {
+      const std::int64_t group = block * kBlockGroups;
+      const std::int64_t n = std::min(kBlockGroups, data_->n_groups() - group);
+      for (std::size_t t = 0; t < route_tasks_.size(); ++t) {
+        kernels_.route(route_tasks_[t], group, n, counts);
+        kernels_.assign(codes(m) + group * kGroupRows, rights(m) + group, n, right_code[t]);
+      }
+    }
+  });
 }
 
 void Sampler::set_y(const double* y) {

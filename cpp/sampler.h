@@ -66,6 +66,11 @@ class Sampler {
           const Settings& settings, std::uint64_t seed, std::uint64_t chain);
 
   void sweep();
+  // The same, but the chain may be told to stop. Where sweeps take long they stop in the middle:
+  // then the state is again what it was before the sweep, bit for bit, and the result is false.
+  bool sweep(const Control& control);
+  // n sweeps that are not kept.
+  void advance(std::int64_t n, Control& control);
   // n_burn sweeps, then n_draws * n_thin sweeps of which every n_thin-th is kept.
   void run(std::int64_t n_burn, std::int64_t n_draws, std::int64_t n_thin, Control& control);
 
@@ -103,7 +108,27 @@ class Sampler {
     std::int64_t of_left, of_right;  // rows that go right, among those with left_code, right_code
   };
 
+  // What a sweep changes, as it was when the sweep began.
+  struct SweepStart {
+    std::vector<Tree> trees;
+    std::vector<std::uint8_t> changed;
+    std::vector<float> residual;
+    std::vector<double> target;  // probit
+    std::vector<double> theta;
+    std::vector<std::int64_t> n_nonzero;
+    std::int64_t n_continuous = 0, n_axis = 0, n_sweeps = 0;
+    std::array<std::uint64_t, 4> rng{};
+    double sigma = 1.0, leaf_sd = 1.0;
+    SweepInfo info;
+    std::array<std::int64_t, kNumMoves> proposed{}, accepted{}, invalid{};
+  };
+
+  std::int64_t most_leaves() const;
   void reserve();
+  bool is_long() const { return n_padded_ * trees_.size() >= kLongSweep; }
+  bool is_stopping() const { return control_ != nullptr && control_->stopped(); }
+  void save_start();
+  void return_to_start();
 
   // The three phases, then the scales.
   void propose_all();
@@ -123,6 +148,9 @@ class Sampler {
   LeafStats cell_stats(std::size_t cell) const { return stats_[cell]; }
   void refresh_residual();
   void rebuild_codes();
+  void route_rows(std::size_t m);
+  void add_route_task(std::size_t m, const Rule& rule, std::uint8_t left, std::uint8_t right);
+  void reserve_route_terms(std::size_t n_terms);
   void fill_info();
 
   std::uint8_t* codes(std::size_t m) { return code_.data() + m * n_padded_; }
@@ -150,6 +178,12 @@ class Sampler {
   AlignedBuffer<std::uint64_t> right_;   // M x n_groups
   AlignedBuffer<float> residual_;
   std::int64_t n_sweeps_ = 0;
+
+  // Rows times trees from which on a sweep can be stopped in the middle (some milliseconds).
+  static constexpr std::size_t kLongSweep = std::size_t{1} << 24;
+  const Control* control_ = nullptr;  // of the present sweep, where that is long
+  SweepStart start_;                  // of the present sweep, where that is long
+  std::vector<std::uint8_t> moved_;   // trees that have accepted a proposal in the present sweep
 
   // Scratch of a sweep.
   std::vector<Proposal> proposals_;

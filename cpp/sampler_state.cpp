@@ -1,4 +1,4 @@
-// The chain's state taken out, put back, and checked. Nothing here runs in a sweep.
+// The chain's state taken out, put back, and checked.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -136,6 +136,74 @@ void Sampler::set_draws(Draws draws) {
   draws_ = std::move(draws);
 }
 
+// ---- the start of a sweep that may be stopped in the middle ------------------------------------
+
+// Copies into vectors that have the room already, but the first time.
+void Sampler::save_start() {
+  if (start_.trees.empty()) {
+    start_.trees.resize(trees_.size());
+    for (Tree& tree : start_.trees) tree.reserve(most_leaves());
+  }
+  start_.trees = trees_;
+  start_.changed = changed_;
+  start_.residual.assign(residual_.data(), residual_.data() + n_padded_);
+  if (settings_.likelihood == LikelihoodKind::probit)
+    start_.target.assign(likelihood_.target(), likelihood_.target() + data_->n_rows());
+  start_.theta = theta_;
+  start_.n_nonzero = n_nonzero_;
+  start_.n_continuous = n_continuous_;
+  start_.n_axis = n_axis_;
+  start_.n_sweeps = n_sweeps_;
+  start_.rng = rng_.state();
+  start_.sigma = sigma_;
+  start_.leaf_sd = leaf_sd_;
+  start_.info = info_;
+  start_.proposed = total_proposed_;
+  start_.accepted = total_accepted_;
+  start_.invalid = total_invalid_;
+  std::fill(moved_.begin(), moved_.end(), std::uint8_t{0});
+}
+
+// The rules of the saved trees are where they were: spans are handed out before the first tree is
+// updated, and those that were given back since have not been written to. They move to new pools,
+// because the old ones think otherwise.
+void Sampler::return_to_start() {
+  RulePools pools;
+  const auto move = [](auto& to, const auto& from, Rule& rule) {
+    const auto* const items = from.at(rule.offset);
+    rule.offset = to.allocate(rule.n_items);
+    std::copy_n(items, rule.n_items, to.at(rule.offset));
+  };
+  trees_ = start_.trees;
+  for (Tree& tree : trees_)
+    tree.for_each_decision([&](int i) {
+      Rule& rule = tree.node(i).rule;
+      if (rule.kind == RuleKind::continuous)
+        move(pools.phi, pools_.phi, rule);
+      else
+        move(pools.levels, pools_.levels, rule);
+    });
+  pools_ = std::move(pools);
+  reserve();
+  for (std::size_t m = 0; m < trees_.size(); ++m)
+    if (moved_[m] != 0) route_rows(m);
+  changed_ = start_.changed;
+  std::copy(start_.residual.begin(), start_.residual.end(), residual_.data());
+  if (settings_.likelihood == LikelihoodKind::probit) likelihood_.set_target(start_.target.data());
+  theta_ = start_.theta;
+  n_nonzero_ = start_.n_nonzero;
+  n_continuous_ = start_.n_continuous;
+  n_axis_ = start_.n_axis;
+  n_sweeps_ = start_.n_sweeps;
+  rng_.set_state(start_.rng);
+  sigma_ = start_.sigma;
+  leaf_sd_ = start_.leaf_sd;
+  info_ = start_.info;
+  total_proposed_ = start_.proposed;
+  total_accepted_ = start_.accepted;
+  total_invalid_ = start_.invalid;
+}
+
 // ---- looking at the state ----------------------------------------------------------------------
 
 std::vector<double> Sampler::fit() const {
@@ -167,6 +235,7 @@ std::vector<std::string> Sampler::check() const {
   };
   std::vector<std::int64_t> n_nonzero(n_nonzero_.size(), 0);
   std::int64_t n_continuous = 0;
+  std::int64_t n_axis = 0;
   CellGeometry geometry(data_->p_cont(), data_->n_levels());
   for (std::size_t m = 0; m < trees_.size(); ++m) {
     const Tree& tree = trees_[m];
@@ -195,6 +264,7 @@ std::vector<std::string> Sampler::check() const {
         for (std::uint32_t k = 0; k < x.rule.n_items; ++k)
           ++n_nonzero[pools_.phi.at(x.rule.offset)[k].column];
         ++n_continuous;
+        n_axis += x.rule.n_items == 1 ? 1 : 0;
         if (x.rule.n_items > 0) {
           const Range range =
               geometry.range(pools_, tree, i, {pools_.phi.at(x.rule.offset), x.rule.n_items});
@@ -207,7 +277,7 @@ std::vector<std::string> Sampler::check() const {
     };
     visit(visit, 0);
   }
-  if (n_nonzero != n_nonzero_ || n_continuous != n_continuous_)
+  if (n_nonzero != n_nonzero_ || n_continuous != n_continuous_ || n_axis != n_axis_)
     problems.emplace_back("the counts of phi's entries are stale");
   const std::vector<double> f = fit();
   double worst = 0.0;

@@ -77,6 +77,13 @@ class Tree {
     for_each_leaf(visit, node(i).left);
     for_each_leaf(visit, node(i).right);
   }
+  template <class Visit>
+  void for_each_decision(const Visit& visit, int i = 0) const {  // in preorder
+    if (node(i).is_leaf()) return;
+    visit(i);
+    for_each_decision(visit, node(i).left);
+    for_each_decision(visit, node(i).right);
+  }
   // Gives the leaves, in preorder, these codes: a permutation of 0..n_leaves-1.
   void set_codes(std::span<const std::uint8_t> codes) {
     std::size_t k = 0;

@@ -25,9 +25,6 @@ __all__ = [
     "Trace",
 ]
 
-# Sweeps that are not kept look this often whether the user has stopped the run.
-PLAIN_SWEEPS = 16
-
 Trace = dict[str, NDArray[np.float64]]
 # What `_core.Sampler.state` returns: arrays and numbers.
 State = dict[str, Any]
@@ -152,7 +149,10 @@ class Runner:
         return self._stopped
 
     def stop(self) -> None:
-        """Tell the chain to stop after its present sweep; called by another thread."""
+        """Tell the chain to stop; called by another thread.
+
+        A chain stops after its present sweep, or before it where sweeps take long.
+        """
         self._stopped = True
         self._now[1].stop()
 
@@ -216,17 +216,19 @@ class Runner:
             self._n_done = int(sampler.state()["n_sweeps"]) - origin
 
     def _sweep(self, sampler: _core.Sampler, n: int) -> None:
-        while n > 0 and not self._stopped:
-            step = min(n, PLAIN_SWEEPS)
-            sampler.sweep(step)
-            self._n_done += step
-            n -= step
+        if n > 0:
+            sampler.advance(n, self._control())
+            self._n_done += n
 
     def _run(self, sampler: _core.Sampler, n_burn: int, n_draws: int, n_thin: int) -> None:
+        sampler.run(n_burn, n_draws, n_thin, self._control())
+        self._n_done += n_burn + n_draws * n_thin
+
+    def _control(self) -> _core.Control:
+        """Return what stops the engine's next call, stopped if the chain is."""
         control = _core.Control()
         self._now = (self._n_done, control)
         # Who stopped the chain before that line has told the control before.
         if self._stopped:
             control.stop()
-        sampler.run(n_burn, n_draws, n_thin, control)
-        self._n_done += n_burn + n_draws * n_thin
+        return control
