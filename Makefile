@@ -113,6 +113,12 @@ bugs: .venv-bugs/.built  ## Show that the tests catch every planted bug
 bench: .venv-bench/.built  ## Time a sweep against other packages, in an environment of its own
 	.venv-bench/bin/python benchmarks/bench_sweep.py
 
+.PHONY: bench-full
+bench-full: .venv-bench/.built  ## Answer every question of docs/performance.md again
+	.venv-bench/bin/python benchmarks/bench_sweep.py --full
+	.venv-bench/bin/python benchmarks/bench_accuracy.py
+	.venv-bench/bin/python benchmarks/report.py
+
 .venv-bench/.tools: pyproject.toml benchmarks/requirements.txt
 	$(call new-env,$(PYTHON),.venv-bench)
 	.venv-bench/bin/python -m pip install --quiet -r benchmarks/requirements.txt
