@@ -140,6 +140,22 @@ def test_interrupted_fits_go_on_to_the_same_draws(data, path, n_sweeps, n_jobs, 
     assert bytes_of(model) == bytes_of(undisturbed)
 
 
+@pytest.mark.filterwarnings("ignore::obliquebart.InterruptedFitWarning")
+def test_fits_interrupted_within_a_sweep_go_on_to_the_same_draws(path, monkeypatch):
+    """With this many rows and trees a sweep itself can be stopped, and is then done again."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(90_000, 2))
+    y = X[:, 0] + rng.normal(size=90_000)
+    parameters = {**SMALL, "n_trees": 200, "n_burn": 10, "n_draws": 10, "n_chains": 1}
+    undisturbed = ObliqueBARTRegressor(**parameters).fit(X, y)
+    model = ObliqueBARTRegressor(**parameters)
+    for n_sweeps in (2, 7, 15):
+        with stopped_after(n_sweeps, monkeypatch):
+            model.fit(X, y, checkpoint=path, checkpoint_every=5)
+    model.fit(X, y, checkpoint=path)
+    assert bytes_of(model) == bytes_of(undisturbed)
+
+
 def test_an_interrupted_fit_can_sample_on(data, monkeypatch):
     model = ObliqueBARTRegressor(**LONGER, n_jobs=2)
     with pytest.warns(InterruptedFitWarning), stopped_after(600, monkeypatch):
