@@ -89,4 +89,39 @@ void Likelihood::draw_latents(float* residual, Rng& rng) {
   }
 }
 
+Likelihood::FitSums Likelihood::fit_sums(const float* residual) const {
+  FitSums sums;
+  if (is_off()) return sums;
+  const auto n_padded = static_cast<std::int64_t>(target_.size());
+  for (std::int64_t start = 0; start < n_padded; start += kBlockRows) {
+    double target_fit[kLanes] = {};
+    double fit_fit[kLanes] = {};
+    const std::int64_t end = std::min(start + kBlockRows, n_padded);
+    for (std::int64_t i = start; i < end; i += kLanes)
+      for (int l = 0; l < kLanes; ++l) {
+        const auto row = static_cast<std::size_t>(i + l);
+        const double w = weight() != nullptr ? static_cast<double>(weight_[row]) : 1.0;
+        const double f = target_[row] - static_cast<double>(residual[row]);
+        target_fit[l] += w * target_[row] * f;
+        fit_fit[l] += w * f * f;
+      }
+    for (int width = kLanes / 2; width >= 1; width /= 2)
+      for (int l = 0; l < width; ++l) {
+        target_fit[l] += target_fit[l + width];
+        fit_fit[l] += fit_fit[l + width];
+      }
+    sums.target_fit += target_fit[0];
+    sums.fit_fit += fit_fit[0];
+  }
+  return sums;
+}
+
+void Likelihood::stretch(float* residual, double factor) const {
+  for (std::int64_t i = 0; i < n_rows_; ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    const double f = target_[row] - static_cast<double>(residual[row]);
+    residual[row] = static_cast<float>(target_[row] - factor * f);
+  }
+}
+
 }  // namespace obart

@@ -24,6 +24,13 @@ class Likelihood {
 
   // Before the trees are updated. Probit: draws the latents, and the residual with them.
   void draw_latents(float* residual, Rng& rng);
+  // Sums of w t f and w f^2 over the rows, of the target t and the ensemble's f = t - residual.
+  struct FitSums {
+    double target_fit = 0.0, fit_fit = 0.0;
+  };
+  FitSums fit_sums(const float* residual) const;
+  // The residual after f has been multiplied by a factor.
+  void stretch(float* residual, double factor) const;
   // After. Gaussian: draws sigma.
   void draw_sigma(const float* residual, double& sigma, Rng& rng) const;
 

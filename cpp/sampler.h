@@ -135,6 +135,9 @@ class Sampler {
   void route_all();
   void update_trees();
   void update_scales();
+  void update_leaf_sd();
+  double draw_stretch();
+  void stretch(double factor);
 
   void settle_proposal(std::size_t m, RightCounts counts);
   void reject(Proposal& proposal);
@@ -145,7 +148,6 @@ class Sampler {
   bool accepts(const Proposal& proposal);
   void accept(std::size_t m, Proposal& proposal);
   void count_rule(const Rule& rule, int sign);
-  LeafStats cell_stats(std::size_t cell) const { return stats_[cell]; }
   void refresh_residual();
   void rebuild_codes();
   void route_rows(std::size_t m);

@@ -24,6 +24,7 @@ struct Settings {
   bool leaf_sd_fixed = true;  // otherwise leaf_sd^2 ~ Inv-Gamma(leaf_shape, leaf_rate)
   double leaf_shape = 1.5;
   double leaf_rate = 0.01;
+  bool stretch = true;  // a sampled leaf_sd is also scaled together with all outputs
 
   double sigma = 1.0;
   bool sigma_fixed = false;  // otherwise sigma^2 ~ Inv-Gamma(nu/2, nu lambda/2)

@@ -60,9 +60,9 @@ class Problem(NamedTuple):
 class Schedule:
     """How long to run: `n_burn` sweeps, then `n_draws` kept ones, `n_thin` sweeps apart."""
 
-    n_chains: int = 4
-    n_burn: int = 1000
-    n_draws: int = 1000
+    n_chains: int = 8
+    n_burn: int = 500
+    n_draws: int = 500
     n_thin: int = 1
 
     def validated(self) -> Schedule:

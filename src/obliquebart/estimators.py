@@ -170,13 +170,13 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
     ----------
     n_trees : int, default=200
         Trees of an ensemble.
-    n_burn : int, default=1000
+    n_burn : int, default=500
         Sweeps of each chain that are thrown away at its start.
-    n_draws : int, default=1000
+    n_draws : int, default=500
         Draws that each chain keeps.
     n_thin : int, default=1
         Sweeps from one kept draw to the next.
-    n_chains : int, default=4
+    n_chains : int, default=8
         Independent chains. All their draws are used; their agreement tells whether they have
         converged.
     prior : {"default", "paper"}, default="default"
@@ -263,10 +263,10 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         self,
         n_trees: int = 200,
         *,
-        n_burn: int = 1000,
-        n_draws: int = 1000,
+        n_burn: int = 500,
+        n_draws: int = 500,
         n_thin: int = 1,
-        n_chains: int = 4,
+        n_chains: int = 8,
         prior: Literal["default", "paper"] = "default",
         rules: Literal["oblique", "axis"] = "oblique",
         alpha: float = 0.95,
@@ -495,13 +495,13 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
     ----------
     n_trees : int, default=200
         Trees of an ensemble.
-    n_burn : int, default=1000
+    n_burn : int, default=500
         Sweeps of each chain that are thrown away at its start.
-    n_draws : int, default=1000
+    n_draws : int, default=500
         Draws that each chain keeps.
     n_thin : int, default=1
         Sweeps from one kept draw to the next.
-    n_chains : int, default=4
+    n_chains : int, default=8
         Independent chains, all of whose draws are used.
     prior : {"default", "paper"}, default="default"
         "paper" is the model and sampler of the obliqueBART paper in every respect; "default" adds
@@ -575,10 +575,10 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         self,
         n_trees: int = 200,
         *,
-        n_burn: int = 1000,
-        n_draws: int = 1000,
+        n_burn: int = 500,
+        n_draws: int = 500,
         n_thin: int = 1,
-        n_chains: int = 4,
+        n_chains: int = 8,
         prior: Literal["default", "paper"] = "default",
         rules: Literal["oblique", "axis"] = "oblique",
         alpha: float = 0.95,

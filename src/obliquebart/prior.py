@@ -47,14 +47,22 @@ class Preset:
     p_change: float
     p_perturb: float
     # Shape of the inverse-gamma hyperprior of leaf_sd^2, its mode at the calibrated value; None
-    # fixes leaf_sd there.
+    # fixes leaf_sd there. Outcomes tell the scale of f, labels do not: so probit has its own.
     leaf_shape: float | None
+    probit_leaf_shape: float | None
     # Whether the calibrated leaf scale is bounded by sd(y), which heavy tails do not stretch.
     robust_leaf: bool
-    # theta_j ~ Beta(a, a (p - 1)) for each column (axis rules: Dirichlet weights of the columns);
-    # None: one theta ~ Beta(M, M (p - 1)) for all (axis rules: columns uniform).
-    theta_a: float | None
+    # theta_j ~ Beta(a, a (p - 1)) for each column, a = theta_weight / p but within 1..10 (axis
+    # rules: Dirichlet weights of the columns); None: one theta ~ Beta(M, M (p - 1)) for all (axis
+    # rules: columns uniform).
+    theta_weight: float | None
     axis_theta_a: float | None
+
+    def theta_a(self, p_cont: int) -> float | None:
+        """Return a of theta_j ~ Beta(a, a (p - 1))."""
+        if self.theta_weight is None:
+            return None
+        return min(max(self.theta_weight / max(p_cont, 1), 1.0), 10.0)
 
 
 PRESETS = {
@@ -63,9 +71,10 @@ PRESETS = {
         feature_scaling="blend",
         p_change=0.2,
         p_perturb=0.3,
-        leaf_shape=3.0,
+        leaf_shape=10.0,
+        probit_leaf_shape=1.0,
         robust_leaf=True,
-        theta_a=10.0,
+        theta_weight=100.0,
         axis_theta_a=1.0,
     ),
     # The paper in every respect: empty leaves are legal, grow and prune only.
@@ -75,8 +84,9 @@ PRESETS = {
         p_change=0.0,
         p_perturb=0.0,
         leaf_shape=None,
+        probit_leaf_shape=None,
         robust_leaf=False,
-        theta_a=None,
+        theta_weight=None,
         axis_theta_a=None,
     ),
 }
@@ -288,9 +298,10 @@ def calibrate(hyper: CheckedHyperparameters, outcome: Outcome, p_cont: int) -> _
 
 def _leaf_prior(hyper: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
     root = math.sqrt(hyper.n_trees)
+    probit = outcome.likelihood == "probit"
     if hyper.leaf_sd is not None:
         leaf_sd = hyper.leaf_sd / outcome.scale.scale
-    elif outcome.likelihood == "probit":
+    elif probit:
         leaf_sd = 3.0 / (hyper.k * root)
     else:
         spread = float(np.ptp(outcome.values)) / 4.0
@@ -299,7 +310,7 @@ def _leaf_prior(hyper: CheckedHyperparameters, outcome: Outcome) -> dict[str, An
         leaf_sd = 2.0 * spread / (hyper.k * root)
     source = f"k={hyper.k:g}" if hyper.leaf_sd is None else f"leaf_sd={hyper.leaf_sd:g}"
     _require_scale(source, "leaf outputs", leaf_sd, outcome)
-    shape = hyper.preset.leaf_shape
+    shape = hyper.preset.probit_leaf_shape if probit else hyper.preset.leaf_shape
     if hyper.leaf_sd is not None or shape is None:
         return {"leaf_sd": leaf_sd, "leaf_sd_fixed": True}
     # Inv-Gamma(shape, rate) has its mode at rate / (shape + 1).
@@ -324,7 +335,7 @@ def _sigma_prior(hyper: CheckedHyperparameters, outcome: Outcome) -> dict[str, A
 
 def _theta_prior(hyper: CheckedHyperparameters, p_cont: int) -> dict[str, Any]:
     axis = hyper.rules == "axis"
-    by_column = hyper.preset.axis_theta_a if axis else hyper.preset.theta_a
+    by_column = hyper.preset.axis_theta_a if axis else hyper.preset.theta_a(p_cont)
     a = float(hyper.n_trees) if by_column is None else by_column
     a, b = hyper.theta_prior or (a, a * max(p_cont - 1, 0))
     values: dict[str, Any] = {"theta_a": a, "theta_b": b, "theta_by_column": by_column is not None}
@@ -353,7 +364,7 @@ def _require_scale(source: str, what: str, ratio: float, outcome: Outcome) -> fl
 
 SETTINGS_FIELDS = (
     *("n_trees", "alpha", "beta", "max_depth", "min_samples_leaf", "axis_rules"),
-    *("likelihood", "offset", "leaf_sd", "leaf_sd_fixed", "leaf_shape", "leaf_rate"),
+    *("likelihood", "offset", "leaf_sd", "leaf_sd_fixed", "leaf_shape", "leaf_rate", "stretch"),
     *("sigma", "sigma_fixed", "nu", "lambda_"),
     *("theta", "theta_fixed", "theta_a", "theta_b", "theta_by_column"),
     *("p_change", "p_perturb", "perturb_angle", "perturb_shift"),

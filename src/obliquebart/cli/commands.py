@@ -87,9 +87,9 @@ def fit(
         list[str] | None, typer.Option("--drop", "-d", help="A column to leave out.")
     ] = None,
     n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = 200,
-    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 1000,
-    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 1000,
-    n_chains: Annotated[int, typer.Option(help="Independent chains.")] = 4,
+    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 500,
+    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 500,
+    n_chains: Annotated[int, typer.Option(help="Independent chains.")] = 8,
     rules: Annotated[
         Literal["oblique", "axis"], typer.Option(help="axis: one column a rule, classical BART.")
     ] = "oblique",
@@ -274,8 +274,8 @@ def report(
 @command
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("obliquebart-demo"),
-    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 1000,
-    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 1000,
+    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 500,
+    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 500,
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:

@@ -47,9 +47,10 @@ def cost_model(library: Library | None) -> Callable[[Unit], float]:
         n, columns = 0.75 * shape.n, shape.p_cont * max(unit.rotations, 1) + shape.p_cat
         base = unit.method.removeprefix("rot")
         if "BART" in base:
-            chains = 5 if unit.method in ("obliqueBART", "BART-ours") else 1
-            sweeps = float(settings.get("n_burn", 1000)) + float(settings.get("n_draws", 1000))
-            return chains * (0.15 + 1.7e-4 * n) * sweeps / 2000
+            ours = unit.method in ("obliqueBART", "BART-ours")
+            chains, usual = (8, 500) if ours else (1, 1000)
+            sweeps = float(settings.get("n_burn", usual)) + float(settings.get("n_draws", usual))
+            return float(settings.get("n_chains", chains)) * (0.15 + 1.7e-4 * n) * sweeps / 2000
         if base == "XGB":
             return 0.02 + 4e-7 * n * columns
         if base == "stochtree":

@@ -57,9 +57,9 @@ class Method:
 # --------------------------------------------------------------------------- Bayesian ensembles
 
 # What the paper ran: one chain, its prior, grow and prune only.
-PAPER: dict[str, Any] = {"prior": "paper", "n_chains": 1}
+PAPER: dict[str, Any] = {"prior": "paper", "n_chains": 1, "n_burn": 1000, "n_draws": 1000}
 # R's BART has no empty leaves.
-AXIS: dict[str, Any] = {"prior": "paper", "n_chains": 1, "rules": "axis", "min_samples_leaf": 1}
+AXIS: dict[str, Any] = {**PAPER, "rules": "axis", "min_samples_leaf": 1}
 
 
 def _oblique(problem: Problem, unit: Unit) -> Prediction:
