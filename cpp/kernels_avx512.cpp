@@ -15,6 +15,49 @@ namespace {
 
 #define OBART_INLINE inline __attribute__((always_inline))
 
+namespace lanes {
+
+// The bits of a group that belong to a cell, given those with its code: eq & ((right & a) ^ b).
+struct SideMask {
+  std::uint64_t a, b;
+};
+inline SideMask side_mask(Side side) {
+  switch (side) {
+    case Side::left:
+      return {~std::uint64_t{0}, ~std::uint64_t{0}};
+    case Side::right:
+      return {~std::uint64_t{0}, 0};
+    default:
+      return {0, ~std::uint64_t{0}};
+  }
+}
+
+inline constexpr std::int64_t kMaxCells = 8;  // summed in one go; more cells take more passes
+
+// Runs `pass(n_cells, with_apply, first_cell, first_group, n_groups, sums, weights)` over the
+// blocks.
+template <class Pass>
+void for_blocks(const FusedTask& task, std::int64_t first_block, std::int64_t last_block,
+                const Pass& pass) {
+  for (std::int64_t block = first_block; block < last_block; ++block) {
+    const std::int64_t first_group = block * kBlockGroups;
+    const std::int64_t n_groups = std::min(kBlockGroups, task.n_groups - first_group);
+    bool with_apply = task.apply_code != nullptr;
+    std::int64_t first_cell = 0;
+    const std::int64_t n_cells = task.sum_code != nullptr ? task.n_cells : 0;
+    do {
+      const std::int64_t here = std::min(n_cells - first_cell, kMaxCells);
+      pass(static_cast<int>(here), with_apply, first_cell, first_group, n_groups,
+           task.sums + block * task.n_cells + first_cell,
+           task.weights != nullptr ? task.weights + block * task.n_cells + first_cell : nullptr);
+      with_apply = false;
+      first_cell += here;
+    } while (first_cell < n_cells);
+  }
+}
+
+}  // namespace lanes
+
 OBART_INLINE __m512i load_codes(const std::uint8_t* p) {
   return _mm512_loadu_si512(static_cast<const void*>(p));
 }
@@ -245,13 +288,12 @@ void fused(const FusedTask& task, std::int64_t first_block, std::int64_t last_bl
                                                    : choose_block<false>(task, n_cells, with_apply);
         block(task, first_cell, first_group, n_groups, sums, weights);
         if (!with_apply || task.left_map == nullptr) return;
-        std::uint8_t* code = task.apply_code + first_group * kGroupRows;
-        const std::uint64_t* right =
-            task.apply_right != nullptr ? task.apply_right + first_group : nullptr;
         if (task.apply_wide)
-          lanes::remap_plain(code, right, task.left_map, task.right_map, n_groups);
+          lanes::remap_plain(task, first_group, n_groups);
         else
-          remap_narrow(code, right, task.left_map, task.right_map, n_groups);
+          remap_narrow(task.apply_code + first_group * kGroupRows,
+                       task.apply_right != nullptr ? task.apply_right + first_group : nullptr,
+                       task.left_map, task.right_map, n_groups);
       });
 }
 
