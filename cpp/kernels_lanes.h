@@ -24,6 +24,7 @@ inline double reduce(const float* lane) {
 // A byte a row says to which cell it belongs: the code, plus 128 where the rule sends the row
 // right. Trees of more leaves than that has room for look the cell up.
 struct CellKeys {
+  static constexpr int kRight = 128;
   static constexpr int kMostCodes = 127;  // 127 + 128 is the padding's
   int n_cells = 0;
   bool by_table = false;
@@ -37,7 +38,7 @@ struct CellKeys {
     for (int c = 0; c < n_cells; ++c) {
       const SumCell cell = task.cells[c];
       const bool is_right = cell.side == Side::right;
-      of_cell[c] = static_cast<std::uint8_t>(by_table ? c : cell.code | (is_right ? 0x80 : 0));
+      of_cell[c] = static_cast<std::uint8_t>(by_table ? c : cell.code | (is_right ? kRight : 0));
       if (!by_table) continue;
       if (!is_right) cell_of[0][cell.code] = of_cell[c];
       if (cell.side != Side::left) cell_of[1][cell.code] = of_cell[c];
