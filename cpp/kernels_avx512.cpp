@@ -70,6 +70,7 @@ OBART_INLINE void route_with(const RouteTask& task, std::int64_t first_group, st
   std::int64_t n_left = 0;
   std::int64_t n_right = 0;
   for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
+    lanes::prefetch_next_block(task, g);
     const __m512i codes = load_codes(task.code + g * kGroupRows);
     const std::uint64_t side = side_of(g * kGroupRows);
     const std::uint64_t in_left = side & _mm512_cmpeq_epi8_mask(codes, left);
@@ -150,6 +151,7 @@ void fused_block(const FusedTask& task, const Pass& pass) {
   __m512 acc[n_slots];
   __m512 acc_weight[Weighted ? n_slots : 1];
   __m512i wanted[n_slots];
+#pragma GCC unroll 16
   for (int c = 0; c < NumCells; ++c) {
     acc[c] = _mm512_setzero_ps();
     if constexpr (Weighted) acc_weight[c] = _mm512_setzero_ps();
@@ -160,13 +162,14 @@ void fused_block(const FusedTask& task, const Pass& pass) {
   const __m512 right_delta =
       How == Apply::split ? _mm512_loadu_ps(task.right_delta) : _mm512_setzero_ps();
 
-  for (std::int64_t row = 0; row < pass.n_rows; row += kLanes) {
-    __m512 r = _mm512_loadu_ps(pass.residual + row);
+  const Pass p = pass;  // a copy, which the stores to the residual cannot change
+  for (std::int64_t row = 0; row < p.n_rows; row += kLanes) {
+    __m512 r = _mm512_loadu_ps(p.residual + row);
     if constexpr (How != Apply::none) {
-      const std::uint8_t* code = pass.apply_code + row;
+      const std::uint8_t* code = p.apply_code + row;
       __m512 delta;
       if constexpr (How == Apply::wide) {
-        delta = _mm512_mask_blend_ps(load_quarter(pass.apply_right, row),
+        delta = _mm512_mask_blend_ps(load_quarter(p.apply_right, row),
                                      wide_lookup(task.left_delta, code),
                                      wide_lookup(task.right_delta, code));
       } else {
@@ -174,21 +177,22 @@ void fused_block(const FusedTask& task, const Pass& pass) {
         const __m512i index = code_index(code);
         delta = _mm512_permutexvar_ps(index, left_delta);
         if constexpr (How == Apply::split)
-          delta = _mm512_mask_permutexvar_ps(delta, load_quarter(pass.apply_right, row), index,
+          delta = _mm512_mask_permutexvar_ps(delta, load_quarter(p.apply_right, row), index,
                                              right_delta);
       }
       r = _mm512_add_ps(r, delta);
-      _mm512_storeu_ps(pass.residual + row, r);
+      _mm512_storeu_ps(p.residual + row, r);
     }
     if constexpr (NumCells > 0) {
       __m512 w;
       if constexpr (Weighted) {
-        w = _mm512_loadu_ps(pass.weight + row);
+        w = _mm512_loadu_ps(p.weight + row);
         r = _mm512_mul_ps(r, w);
       }
-      const __m512i code = code_index(pass.sum_code + row);
-      const __m512i key = _mm512_mask_or_epi32(code, load_quarter(pass.sum_right, row), code,
+      const __m512i code = code_index(p.sum_code + row);
+      const __m512i key = _mm512_mask_or_epi32(code, load_quarter(p.sum_right, row), code,
                                                _mm512_set1_epi32(lanes::CellKeys::kRight));
+#pragma GCC unroll 16
       for (int c = 0; c < NumCells; ++c) {
         const __mmask16 mask = _mm512_cmpeq_epi32_mask(key, wanted[c]);
         acc[c] = _mm512_mask_add_ps(acc[c], mask, acc[c], r);
@@ -197,6 +201,7 @@ void fused_block(const FusedTask& task, const Pass& pass) {
       }
     }
   }
+#pragma GCC unroll 16
   for (int c = 0; c < NumCells; ++c) {
     pass.sums[c] = reduce(acc[c]);
     if constexpr (Weighted) pass.weights[c] = reduce(acc_weight[c]);

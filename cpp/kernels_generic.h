@@ -51,6 +51,7 @@ OBART_INLINE void route_with(const RouteTask& task, std::int64_t first_group, st
                              std::int64_t* counts, const SideOf& side_of) {
   const bool two_codes = task.left_code != task.right_code;
   for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
+    lanes::prefetch_next_block(task, g);
     const std::int64_t row = g * kGroupRows;
     std::uint64_t in_left = pieces::rows_with(task.code + row, task.left_code);
     std::uint64_t in_right = two_codes ? pieces::rows_with(task.code + row, task.right_code) : 0;
