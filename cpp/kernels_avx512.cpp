@@ -7,6 +7,8 @@
 #include <immintrin.h>
 
 #include <bit>
+#include <cstring>
+#include <utility>
 
 #include "kernels_normal.h"
 
@@ -17,9 +19,6 @@ namespace {
 
 OBART_INLINE __m512i load_codes(const std::uint8_t* p) {
   return _mm512_loadu_si512(static_cast<const void*>(p));
-}
-OBART_INLINE __mmask16 quarter(std::uint64_t bits, int q) {
-  return static_cast<__mmask16>(bits >> (q * kLanes));
 }
 
 // ---- route -------------------------------------------------------------------------------------
@@ -71,6 +70,7 @@ OBART_INLINE void route_with(const RouteTask& task, std::int64_t first_group, st
   std::int64_t n_left = 0;
   std::int64_t n_right = 0;
   for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
+    lanes::prefetch_next_block(task, g);
     const __m512i codes = load_codes(task.code + g * kGroupRows);
     const std::uint64_t side = side_of(g * kGroupRows);
     const std::uint64_t in_left = side & _mm512_cmpeq_epi8_mask(codes, left);
@@ -116,143 +116,206 @@ OBART_INLINE double reduce(__m512 v) {
 
 enum class Apply { none, plain, split, wide };
 
-OBART_INLINE __m512 wide_lookup(const float* table, const std::uint8_t* code) {
-  const __m512i index =
-      _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(code)));
-  return _mm512_i32gather_ps(index, table, 4);
-}
 OBART_INLINE __m512i code_index(const std::uint8_t* code) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(code)));
 }
+OBART_INLINE __m512 wide_lookup(const float* table, const std::uint8_t* code) {
+  return _mm512_i32gather_ps(code_index(code), table, 4);
+}
+
+// A quarter of a group's bits, straight from memory to a mask register.
+OBART_INLINE __mmask16 load_quarter(const std::uint64_t* bits, std::int64_t row) {
+  std::uint16_t quarter_bits;
+  std::memcpy(&quarter_bits, reinterpret_cast<const char*>(bits) + row / 8, sizeof(quarter_bits));
+  return static_cast<__mmask16>(quarter_bits);
+}
+constexpr std::uint64_t kNoBits[kBlockGroups] = {};
+
+// What a pass needs of one block of rows; bits are never null.
+struct Pass {
+  float* residual;
+  const float* weight;
+  const std::uint8_t* apply_code;
+  const std::uint64_t* apply_right;
+  const std::uint8_t* sum_code;
+  const std::uint64_t* sum_right;
+  std::int64_t n_rows;
+  const std::uint8_t* cell_key;
+  double* sums;
+  double* weights;
+};
 
 template <int NumCells, bool Weighted, Apply How>
-void fused_block(const FusedTask& task, std::int64_t first_cell, std::int64_t first_group,
-                 std::int64_t n_groups, double* sums, double* weights) {
+void fused_block(const FusedTask& task, const Pass& pass) {
   constexpr int n_slots = NumCells > 0 ? NumCells : 1;
   __m512 acc[n_slots];
   __m512 acc_weight[Weighted ? n_slots : 1];
-  __m512i cell_code[n_slots];
-  lanes::SideMask side[n_slots];
+  __m512i wanted[n_slots];
+#pragma GCC unroll 16
   for (int c = 0; c < NumCells; ++c) {
     acc[c] = _mm512_setzero_ps();
     if constexpr (Weighted) acc_weight[c] = _mm512_setzero_ps();
-    cell_code[c] = _mm512_set1_epi8(static_cast<char>(task.cells[first_cell + c].code));
-    side[c] = lanes::side_mask(task.cells[first_cell + c].side);
+    wanted[c] = _mm512_set1_epi32(pass.cell_key[c]);
   }
   const __m512 left_delta =
       How == Apply::none ? _mm512_setzero_ps() : _mm512_loadu_ps(task.left_delta);
   const __m512 right_delta =
       How == Apply::split ? _mm512_loadu_ps(task.right_delta) : _mm512_setzero_ps();
 
-  for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
-    const std::int64_t row = g * kGroupRows;
-    __m512 r[4];
-    for (int q = 0; q < 4; ++q) r[q] = _mm512_loadu_ps(task.residual + row + q * kLanes);
+  const Pass p = pass;  // a copy, which the stores to the residual cannot change
+  for (std::int64_t row = 0; row < p.n_rows; row += kLanes) {
+    __m512 r = _mm512_loadu_ps(p.residual + row);
     if constexpr (How != Apply::none) {
-      std::uint64_t bits = 0;
-      if constexpr (How == Apply::split) bits = task.apply_right[g];
-      if constexpr (How == Apply::wide)
-        bits = task.apply_right != nullptr ? task.apply_right[g] : 0;
-      for (int q = 0; q < 4; ++q) {
-        const std::uint8_t* code = task.apply_code + row + q * kLanes;
-        __m512 delta;
-        if constexpr (How == Apply::wide) {
-          delta = _mm512_mask_blend_ps(quarter(bits, q), wide_lookup(task.left_delta, code),
-                                       wide_lookup(task.right_delta, code));
-        } else {
-          // The low four bits of a code choose the entry; padding rows (255) find entry 15, zero.
-          const __m512i index = code_index(code);
-          delta = _mm512_permutexvar_ps(index, left_delta);
-          if constexpr (How == Apply::split)
-            delta = _mm512_mask_permutexvar_ps(delta, quarter(bits, q), index, right_delta);
-        }
-        r[q] = _mm512_add_ps(r[q], delta);
-        _mm512_storeu_ps(task.residual + row + q * kLanes, r[q]);
+      const std::uint8_t* code = p.apply_code + row;
+      __m512 delta;
+      if constexpr (How == Apply::wide) {
+        delta = _mm512_mask_blend_ps(load_quarter(p.apply_right, row),
+                                     wide_lookup(task.left_delta, code),
+                                     wide_lookup(task.right_delta, code));
+      } else {
+        // The low four bits of a code choose the entry; padding rows (255) find entry 15, zero.
+        const __m512i index = code_index(code);
+        delta = _mm512_permutexvar_ps(index, left_delta);
+        if constexpr (How == Apply::split)
+          delta = _mm512_mask_permutexvar_ps(delta, load_quarter(p.apply_right, row), index,
+                                             right_delta);
       }
+      r = _mm512_add_ps(r, delta);
+      _mm512_storeu_ps(p.residual + row, r);
     }
     if constexpr (NumCells > 0) {
-      __m512 w[4];
+      __m512 w;
       if constexpr (Weighted) {
-        for (int q = 0; q < 4; ++q) {
-          w[q] = _mm512_loadu_ps(task.weight + row + q * kLanes);
-          r[q] = _mm512_mul_ps(r[q], w[q]);
-        }
+        w = _mm512_loadu_ps(p.weight + row);
+        r = _mm512_mul_ps(r, w);
       }
-      const __m512i codes = load_codes(task.sum_code + row);
-      const std::uint64_t bits = task.sum_right != nullptr ? task.sum_right[g] : 0;
+      const __m512i code = code_index(p.sum_code + row);
+      const __m512i key = _mm512_mask_or_epi32(code, load_quarter(p.sum_right, row), code,
+                                               _mm512_set1_epi32(lanes::CellKeys::kRight));
+#pragma GCC unroll 16
       for (int c = 0; c < NumCells; ++c) {
-        const std::uint64_t mask =
-            _mm512_cmpeq_epi8_mask(codes, cell_code[c]) & ((bits & side[c].a) ^ side[c].b);
-        for (int q = 0; q < 4; ++q) {
-          acc[c] = _mm512_mask_add_ps(acc[c], quarter(mask, q), acc[c], r[q]);
-          if constexpr (Weighted)
-            acc_weight[c] =
-                _mm512_mask_add_ps(acc_weight[c], quarter(mask, q), acc_weight[c], w[q]);
-        }
+        const __mmask16 mask = _mm512_cmpeq_epi32_mask(key, wanted[c]);
+        acc[c] = _mm512_mask_add_ps(acc[c], mask, acc[c], r);
+        if constexpr (Weighted)
+          acc_weight[c] = _mm512_mask_add_ps(acc_weight[c], mask, acc_weight[c], w);
       }
     }
   }
+#pragma GCC unroll 16
   for (int c = 0; c < NumCells; ++c) {
-    sums[c] = reduce(acc[c]);
-    if constexpr (Weighted) weights[c] = reduce(acc_weight[c]);
+    pass.sums[c] = reduce(acc[c]);
+    if constexpr (Weighted) pass.weights[c] = reduce(acc_weight[c]);
   }
 }
 
-OBART_INLINE void remap_narrow(std::uint8_t* code, const std::uint64_t* right,
-                               const std::uint8_t* left_map, const std::uint8_t* right_map,
-                               std::int64_t n_groups) {
-  const __m512i left =
-      _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(left_map)));
-  const __m512i other =
-      _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(right_map)));
+void remap_narrow(const FusedTask& task, std::int64_t first_group, std::int64_t n_groups) {
+  const auto table = [](const std::uint8_t* map) {
+    return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(map)));
+  };
+  const __m512i left = table(task.left_map);
+  const __m512i other = table(task.right_map);
   const __m512i padding = _mm512_set1_epi8(static_cast<char>(0xff));
-  for (std::int64_t g = 0; g < n_groups; ++g) {
-    const __m512i codes = load_codes(code + g * kGroupRows);
+  for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
+    std::uint8_t* code = task.apply_code + g * kGroupRows;
+    const __m512i codes = load_codes(code);
     const __mmask64 real = _mm512_cmpneq_epi8_mask(codes, padding);
-    const __mmask64 bits = right != nullptr ? right[g] : 0;
+    const __mmask64 bits = task.apply_right != nullptr ? task.apply_right[g] : 0;
     __m512i mapped = _mm512_mask_shuffle_epi8(codes, real, left, codes);
     mapped = _mm512_mask_shuffle_epi8(mapped, real & bits, other, codes);
-    _mm512_storeu_si512(static_cast<void*>(code + g * kGroupRows), mapped);
+    _mm512_storeu_si512(static_cast<void*>(code), mapped);
   }
 }
 
-using Block = void (*)(const FusedTask&, std::int64_t, std::int64_t, std::int64_t, double*,
-                       double*);
+using Block = void (*)(const FusedTask&, const Pass&);
 
-template <bool Weighted, Apply How>
-Block block_for(int n_cells) {
-  static constexpr Block table[lanes::kMaxCells + 1] = {
-      fused_block<0, Weighted, How>, fused_block<1, Weighted, How>, fused_block<2, Weighted, How>,
-      fused_block<3, Weighted, How>, fused_block<4, Weighted, How>, fused_block<5, Weighted, How>,
-      fused_block<6, Weighted, How>, fused_block<7, Weighted, How>, fused_block<8, Weighted, How>};
+// Cells that one pass sums in registers, and up to which passes are quicker than a table of sums.
+template <bool Weighted>
+constexpr int kPassCells = Weighted ? 8 : 16;
+template <bool Weighted>
+constexpr int kMostCells = Weighted ? 24 : 16;
+
+template <bool Weighted, Apply How, int... N>
+Block block_for(int n_cells, std::integer_sequence<int, N...>) {
+  static constexpr Block table[] = {fused_block<N, Weighted, How>...};
   return table[n_cells];
 }
 
 template <bool Weighted>
 Block choose_block(const FusedTask& task, int n_cells, bool with_apply) {
-  if (!with_apply) return block_for<Weighted, Apply::none>(n_cells);
-  if (task.apply_wide) return block_for<Weighted, Apply::wide>(n_cells);
-  if (task.apply_right != nullptr) return block_for<Weighted, Apply::split>(n_cells);
-  return block_for<Weighted, Apply::plain>(n_cells);
+  using Sizes = std::make_integer_sequence<int, kPassCells<Weighted> + 1>;
+  if (!with_apply) return block_for<Weighted, Apply::none>(n_cells, Sizes{});
+  if (task.apply_wide) return block_for<Weighted, Apply::wide>(n_cells, Sizes{});
+  if (task.apply_right != nullptr) return block_for<Weighted, Apply::split>(n_cells, Sizes{});
+  return block_for<Weighted, Apply::plain>(n_cells, Sizes{});
+}
+
+template <bool Weighted>
+void sum_by_table(const FusedTask& task, const lanes::CellKeys& keys, const Pass& pass,
+                  std::int64_t first_group) {
+  alignas(64) std::uint8_t key[kBlockRows];
+  const std::int64_t n_groups = pass.n_rows / kGroupRows;
+  if (keys.by_table) {
+    keys.look_up(key, task, first_group, n_groups);
+  } else {
+    const __m512i right = _mm512_set1_epi8(static_cast<char>(lanes::CellKeys::kRight));
+    for (std::int64_t g = 0; g < n_groups; ++g) {
+      const __m512i codes = load_codes(pass.sum_code + g * kGroupRows);
+      _mm512_store_si512(
+          key + g * kGroupRows,
+          _mm512_mask_blend_epi8(pass.sum_right[g], codes, _mm512_or_si512(codes, right)));
+    }
+  }
+  lanes::sum_by_table<Weighted>({pass.residual, pass.weight, key, pass.n_rows}, keys, pass.sums,
+                                pass.weights);
+}
+
+template <bool Weighted>
+void fused_range(const FusedTask& task, std::int64_t first_block, std::int64_t last_block) {
+  const lanes::CellKeys keys(task);
+  const bool with_table = keys.by_table || keys.n_cells > kMostCells<Weighted>;
+  const int n_cells = with_table ? 0 : keys.n_cells;
+  const bool with_apply = task.apply_code != nullptr;
+  const int first_cells = std::min(n_cells, kPassCells<Weighted>);
+  const Block first_pass = choose_block<Weighted>(task, first_cells, with_apply);
+  for (std::int64_t block = first_block; block < last_block; ++block) {
+    const std::int64_t group = block * kBlockGroups;
+    const std::int64_t row = block * kBlockRows;
+    const std::int64_t n_groups = std::min(kBlockGroups, task.n_groups - group);
+    Pass pass{};
+    pass.residual = task.residual + row;
+    if constexpr (Weighted) pass.weight = task.weight + row;
+    if (with_apply) pass.apply_code = task.apply_code + row;
+    pass.apply_right = task.apply_right != nullptr ? task.apply_right + group : kNoBits;
+    if (task.sum_code != nullptr) pass.sum_code = task.sum_code + row;
+    pass.sum_right = task.sum_right != nullptr ? task.sum_right + group : kNoBits;
+    pass.n_rows = n_groups * kGroupRows;
+    pass.cell_key = keys.of_cell;
+    pass.sums = task.sums + block * task.n_cells;
+    if constexpr (Weighted) pass.weights = task.weights + block * task.n_cells;
+    first_pass(task, pass);
+    if (with_table) sum_by_table<Weighted>(task, keys, pass, group);
+    for (int done = first_cells; done < n_cells;) {
+      const int here = std::min(n_cells - done, kPassCells<Weighted>);
+      Pass more = pass;
+      more.cell_key += done;
+      more.sums += done;
+      if constexpr (Weighted) more.weights += done;
+      choose_block<Weighted>(task, here, false)(task, more);
+      done += here;
+    }
+    if (!with_apply || task.left_map == nullptr) continue;
+    if (task.apply_wide)
+      lanes::remap_plain(task, group, n_groups);
+    else
+      remap_narrow(task, group, n_groups);
+  }
 }
 
 void fused(const FusedTask& task, std::int64_t first_block, std::int64_t last_block) {
-  lanes::for_blocks(
-      task, first_block, last_block,
-      [&](int n_cells, bool with_apply, std::int64_t first_cell, std::int64_t first_group,
-          std::int64_t n_groups, double* sums, double* weights) {
-        const Block block = task.weight != nullptr ? choose_block<true>(task, n_cells, with_apply)
-                                                   : choose_block<false>(task, n_cells, with_apply);
-        block(task, first_cell, first_group, n_groups, sums, weights);
-        if (!with_apply || task.left_map == nullptr) return;
-        std::uint8_t* code = task.apply_code + first_group * kGroupRows;
-        const std::uint64_t* right =
-            task.apply_right != nullptr ? task.apply_right + first_group : nullptr;
-        if (task.apply_wide)
-          lanes::remap_plain(code, right, task.left_map, task.right_map, n_groups);
-        else
-          remap_narrow(code, right, task.left_map, task.right_map, n_groups);
-      });
+  if (task.weight != nullptr)
+    fused_range<true>(task, first_block, last_block);
+  else
+    fused_range<false>(task, first_block, last_block);
 }
 
 // ---- prediction and refresh --------------------------------------------------------------------

@@ -1,16 +1,9 @@
-// The kernels in vector extensions of GCC and Clang: the compiler maps sixteen lanes to whatever
-// the target has (SSE2, AVX2, NEON). Included by one source file per instruction set.
+// The kernels for machines without AVX-512, sixteen lanes as pieces of one register each. Included
+// by one source file per instruction set.
 #pragma once
 
-#include <algorithm>
-#include <bit>
-#include <cstring>
-
 #include "kernels_normal.h"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
+#include "kernels_pieces.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"  // all functions here are inlined: no ABI is crossed
@@ -18,266 +11,240 @@
 namespace obart {
 namespace {
 
-using VFloat = float __attribute__((vector_size(64)));
-using VInt = std::int32_t __attribute__((vector_size(64)));
-using VByte = std::uint8_t __attribute__((vector_size(16)));
-
-#define OBART_INLINE inline __attribute__((always_inline))
-
-template <class V, class T>
-OBART_INLINE void load(V& v, const T* p) {
-  std::memcpy(&v, p, sizeof(V));
-}
-template <class V, class T>
-OBART_INLINE void store(T* p, const V& v) {
-  std::memcpy(p, &v, sizeof(V));
-}
-
-OBART_INLINE void load_codes(VInt& codes, const std::uint8_t* p) {
-  VByte bytes;
-  load(bytes, p);
-  codes = __builtin_convertvector(bytes, VInt);
-}
-
-// All ones in the lanes whose bit is set.
-OBART_INLINE void expand(VInt& mask, std::uint64_t bits) {
-  const VInt lane_bit = {1,      2,      4,       8,       16,      32,      64,      128,
-                         1 << 8, 1 << 9, 1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15};
-  const auto word = static_cast<std::int32_t>(bits & 0xffffU);
-  mask = ((VInt{} + word) & lane_bit) != 0;
-}
-
-OBART_INLINE std::uint64_t compress(const VInt& mask) {
-#if defined(__SSE2__)
-  __m128 part[4];
-  std::memcpy(part, &mask, sizeof(mask));
-  return static_cast<std::uint64_t>(_mm_movemask_ps(part[0]) | _mm_movemask_ps(part[1]) << 4 |
-                                    _mm_movemask_ps(part[2]) << 8 | _mm_movemask_ps(part[3]) << 12);
-#else
-  std::uint64_t bits = 0;
-  for (int i = 0; i < kLanes; ++i) bits |= static_cast<std::uint64_t>(mask[i] & 1) << i;
-  return bits;
-#endif
-}
-
-template <bool Wide>
-OBART_INLINE void lookup(VFloat& out, const float* table, const std::uint8_t* code) {
-#if defined(__AVX2__)
-  if constexpr (!Wide) {
-    const __m256 low = _mm256_loadu_ps(table);
-    const __m256 high = _mm256_loadu_ps(table + 8);
-    __m256 half[2];
-    for (int h = 0; h < 2; ++h) {
-      const __m256i index =
-          _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(code + 8 * h)));
-      const __m256 from_high = _mm256_castsi256_ps(_mm256_slli_epi32(index, 28));
-      half[h] = _mm256_blendv_ps(_mm256_permutevar8x32_ps(low, index),
-                                 _mm256_permutevar8x32_ps(high, index), from_high);
-    }
-    std::memcpy(&out, half, sizeof(out));
-    return;
-  }
-#endif
-  float values[kLanes];
-  for (int i = 0; i < kLanes; ++i) values[i] = table[code[i]];
-  std::memcpy(&out, values, sizeof(out));
-}
-
-OBART_INLINE void keep(VFloat& out, const VFloat& value, const VInt& mask) {
-  out = reinterpret_cast<VFloat>(reinterpret_cast<VInt>(value) & mask);
-}
+using pieces::kPieceLanes;
+using pieces::kPieces;
+using pieces::VFloat;
+using pieces::VInt;
 
 // ---- route -------------------------------------------------------------------------------------
 
-OBART_INLINE std::uint64_t side_continuous(const RouteTask& task, std::int64_t row) {
-  VFloat x;
-  load(x, task.terms[0].column + row);
-  VFloat score = task.terms[0].value * x;
-  for (std::uint32_t k = 1; k < task.n_terms; ++k) {
-    load(x, task.terms[k].column + row);
-    score = score + task.terms[k].value * x;
+template <bool MissingRight>
+OBART_INLINE std::uint64_t side_continuous(const RouteTask& task, std::int64_t first_row) {
+  constexpr int together = 4;  // pieces
+  std::uint64_t side = 0;
+  for (int lane = 0; lane < kGroupRows; lane += together * kPieceLanes) {
+    const std::int64_t row = first_row + lane;
+    VFloat score[together];
+    for (int i = 0; i < together; ++i)
+      score[i] = task.terms[0].value * pieces::load(task.terms[0].column + row + i * kPieceLanes);
+    for (std::uint32_t k = 1; k < task.n_terms; ++k)
+      for (int i = 0; i < together; ++i)
+        score[i] = score[i] +
+                   task.terms[k].value * pieces::load(task.terms[k].column + row + i * kPieceLanes);
+    // A missing value makes the score NaN, which compares false.
+    for (int i = 0; i < together; ++i)
+      side |= pieces::signs(MissingRight ? ~(score[i] < task.cut) : score[i] >= task.cut)
+              << (lane + i * kPieceLanes);
   }
-  // A missing value makes the score NaN, which compares false.
-  const VInt right = task.missing_right ? ~(score < task.cut) : (score >= task.cut);
-  return compress(right);
+  return side;
 }
 
-OBART_INLINE std::uint64_t side_categorical(const RouteTask& task, std::int64_t row) {
-  std::uint64_t bits = 0;
-  for (int i = 0; i < kLanes; ++i) {
-    const std::uint32_t level = task.column[row + i];
-    bits |= static_cast<std::uint64_t>((task.words[level / 32] >> (level % 32)) & 1U) << i;
+OBART_INLINE std::uint64_t side_categorical(const RouteTask& task, std::int64_t first_row) {
+  std::uint64_t side = 0;
+  for (int lane = 0; lane < kGroupRows; lane += kPieceLanes)
+    side |= pieces::level_bits(task.column + first_row + lane, task.words) << lane;
+  return side;
+}
+
+template <class SideOf>
+OBART_INLINE void route_with(const RouteTask& task, std::int64_t first_group, std::int64_t n_groups,
+                             std::int64_t* counts, const SideOf& side_of) {
+  const bool two_codes = task.left_code != task.right_code;
+  for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
+    lanes::prefetch_next_block(task, g);
+    const std::int64_t row = g * kGroupRows;
+    std::uint64_t in_left = pieces::rows_with(task.code + row, task.left_code);
+    std::uint64_t in_right = two_codes ? pieces::rows_with(task.code + row, task.right_code) : 0;
+    const std::uint64_t side = (in_left | in_right) != 0 ? side_of(row) : 0;
+    in_left &= side;
+    in_right &= side;
+    counts[0] += std::popcount(in_left);
+    counts[1] += std::popcount(in_right);
+    task.right[g] = in_left | in_right;
   }
-  return bits;
 }
 
 void route(const RouteTask& task, std::int64_t first_group, std::int64_t n_groups,
            std::int64_t* counts) {
-  const bool two_codes = task.left_code != task.right_code;
-  for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
-    std::uint64_t side = 0;
-    std::uint64_t in_left = 0;
-    std::uint64_t in_right = 0;
-    for (int q = 0; q < 4; ++q) {
-      const std::int64_t row = g * kGroupRows + q * kLanes;
-      VInt codes;
-      load_codes(codes, task.code + row);
-      std::uint64_t here = 0;
-      if (task.kind == RuleKind::categorical)
-        here = side_categorical(task, row);
-      else if (task.n_terms > 0)
-        here = side_continuous(task, row);
-      side |= here << (q * kLanes);
-      in_left |= compress(codes == static_cast<std::int32_t>(task.left_code)) << (q * kLanes);
-      if (two_codes)
-        in_right |= compress(codes == static_cast<std::int32_t>(task.right_code)) << (q * kLanes);
+  if (task.kind == RuleKind::categorical)
+    route_with(task, first_group, n_groups, counts,
+               [&](std::int64_t row) { return side_categorical(task, row); });
+  else if (task.n_terms == 0)
+    std::fill_n(task.right + first_group, n_groups, std::uint64_t{0});
+  else if (task.missing_right)
+    route_with(task, first_group, n_groups, counts,
+               [&](std::int64_t row) { return side_continuous<true>(task, row); });
+  else
+    route_with(task, first_group, n_groups, counts,
+               [&](std::int64_t row) { return side_continuous<false>(task, row); });
+}
+
+// ---- fused pass: apply -------------------------------------------------------------------------
+
+OBART_INLINE void make_keys(std::uint8_t* key, const std::uint8_t* code, const std::uint64_t* right,
+                            std::int64_t n_groups) {
+  for (std::int64_t g = 0; g < n_groups; ++g)
+    pieces::keys_of_group(key + g * kGroupRows, code + g * kGroupRows, right[g]);
+}
+
+template <class Lookup>
+OBART_INLINE void add_changes(float* residual, std::int64_t n_rows, const Lookup& lookup) {
+  for (std::int64_t i = 0; i < n_rows; i += kPieceLanes)
+    pieces::store(residual + i, pieces::load(residual + i) + lookup(i));
+}
+
+void apply_block(const FusedTask& task, std::int64_t first_group, std::int64_t n_groups) {
+  const std::int64_t n_rows = n_groups * kGroupRows;
+  const std::uint8_t* code = task.apply_code + first_group * kGroupRows;
+  float* residual = task.residual + first_group * kGroupRows;
+  if (task.apply_wide && task.apply_right != nullptr) {
+    const std::uint64_t* right = task.apply_right + first_group;
+    for (std::int64_t i = 0; i < n_rows; ++i) {
+      const bool goes_right = ((right[i / kGroupRows] >> (i % kGroupRows)) & 1U) != 0;
+      residual[i] += (goes_right ? task.right_delta : task.left_delta)[code[i]];
     }
-    counts[0] += std::popcount(side & in_left);
-    counts[1] += std::popcount(side & in_right);
-    task.right[g] = side & (in_left | in_right);
+  } else if (task.apply_wide) {
+    add_changes(residual, n_rows,
+                [&](std::int64_t i) { return pieces::wide_at(task.left_delta, code + i); });
+  } else if (task.apply_right != nullptr) {
+    std::uint8_t key[kBlockRows];
+    make_keys(key, code, task.apply_right + first_group, n_groups);
+    const pieces::NarrowTable<true> table(task.left_delta, task.right_delta);
+    add_changes(residual, n_rows, [&](std::int64_t i) { return table.at(key + i); });
+  } else {
+    const pieces::NarrowTable<false> table(task.left_delta, nullptr);
+    add_changes(residual, n_rows, [&](std::int64_t i) { return table.at(code + i); });
   }
 }
 
-// ---- fused pass --------------------------------------------------------------------------------
+// ---- fused pass: sums --------------------------------------------------------------------------
 
-template <bool Wide>
-OBART_INLINE void change_of(VFloat& delta, const FusedTask& task, std::int64_t row,
-                            std::uint64_t bits) {
-  lookup<Wide>(delta, task.left_delta, task.apply_code + row);
-  if (task.apply_right == nullptr) return;
-  VFloat other;
-  lookup<Wide>(other, task.right_delta, task.apply_code + row);
-  VInt mask;
-  expand(mask, bits);
-  delta = reinterpret_cast<VFloat>((reinterpret_cast<VInt>(delta) & ~mask) |
-                                   (reinterpret_cast<VInt>(other) & mask));
+constexpr int kRegisters = 8;  // for the sums, of sixteen
+constexpr int kMostCells = 8;
+
+// Pieces that are summed side by side: enough to hide the latency of an addition.
+constexpr int pieces_together(int n_sums) {
+  int n = kPieces;
+  while (n > 1 && n * n_sums > kRegisters) n /= 2;
+  return n;
 }
 
 template <int NumCells, bool Weighted>
-void fused_block(const FusedTask& task, bool with_apply, std::int64_t first_cell,
-                 std::int64_t first_group, std::int64_t n_groups, double* sums, double* weights) {
-  constexpr int n_slots = NumCells > 0 ? NumCells : 1;
-  VFloat acc[n_slots] = {};
-  VFloat acc_weight[Weighted ? n_slots : 1] = {};
-  lanes::SideMask side[n_slots];
-  std::int32_t cell_code[n_slots];
-  for (int c = 0; c < NumCells; ++c) {
-    side[c] = lanes::side_mask(task.cells[first_cell + c].side);
-    cell_code[c] = task.cells[first_cell + c].code;
-  }
-  for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
-    const std::uint64_t apply_bits = task.apply_right != nullptr ? task.apply_right[g] : 0;
-    const std::uint64_t sum_bits = task.sum_right != nullptr ? task.sum_right[g] : 0;
-    for (int q = 0; q < 4; ++q) {
-      const std::int64_t row = g * kGroupRows + q * kLanes;
-      VFloat r;
-      load(r, task.residual + row);
-      if (with_apply) {
-        VFloat delta;
-        if (task.apply_wide)
-          change_of<true>(delta, task, row, apply_bits >> (q * kLanes));
-        else
-          change_of<false>(delta, task, row, apply_bits >> (q * kLanes));
-        r = r + delta;
-        store(task.residual + row, r);
-      }
-      if constexpr (NumCells > 0) {
-        VInt codes;
-        load_codes(codes, task.sum_code + row);
+void sum_cells(const lanes::SumBlock& block, const std::uint8_t* cell_key, double* sums,
+               double* weights) {
+  constexpr int together = pieces_together(Weighted ? 2 * NumCells : NumCells);
+  alignas(64) float lane[NumCells][kLanes];
+  alignas(64) float weight_lane[Weighted ? NumCells : 1][kLanes];
+  VInt wanted[NumCells];
+  for (int c = 0; c < NumCells; ++c) wanted[c] = VInt{} + static_cast<std::int32_t>(cell_key[c]);
+  for (int first = 0; first < kLanes; first += together * kPieceLanes) {
+    // A sum that starts at +0.0 never becomes -0.0, so adding the +0.0 of a row that is masked out
+    // leaves its bits alone.
+    VFloat acc[NumCells][together] = {};
+    VFloat acc_weight[Weighted ? NumCells : 1][together] = {};
+    for (std::int64_t row = first; row < block.n_rows; row += kLanes) {
+      for (int i = 0; i < together; ++i) {
+        const VInt key = pieces::widen(block.key + row + i * kPieceLanes);
+        VFloat r = pieces::load(block.residual + row + i * kPieceLanes);
         VFloat w = {};
         if constexpr (Weighted) {
-          load(w, task.weight + row);
+          w = pieces::load(block.weight + row + i * kPieceLanes);
           r = r * w;
         }
         for (int c = 0; c < NumCells; ++c) {
-          VInt mask = codes == cell_code[c];
-          if (side[c].a != 0) {
-            VInt on_side;
-            expand(on_side, ((sum_bits & side[c].a) ^ side[c].b) >> (q * kLanes));
-            mask = mask & on_side;
-          }
-          VFloat part;
-          keep(part, r, mask);
-          acc[c] = acc[c] + part;
-          if constexpr (Weighted) {
-            keep(part, w, mask);
-            acc_weight[c] = acc_weight[c] + part;
-          }
+          const VInt mask = key == wanted[c];
+          acc[c][i] = acc[c][i] + pieces::keep(r, mask);
+          if constexpr (Weighted) acc_weight[c][i] = acc_weight[c][i] + pieces::keep(w, mask);
         }
       }
     }
+    for (int c = 0; c < NumCells; ++c)
+      for (int i = 0; i < together; ++i) {
+        pieces::store(lane[c] + first + i * kPieceLanes, acc[c][i]);
+        if constexpr (Weighted)
+          pieces::store(weight_lane[c] + first + i * kPieceLanes, acc_weight[c][i]);
+      }
   }
   for (int c = 0; c < NumCells; ++c) {
-    float lane[kLanes];
-    store(lane, acc[c]);
-    sums[c] = lanes::reduce(lane);
-    if constexpr (Weighted) {
-      store(lane, acc_weight[c]);
-      weights[c] = lanes::reduce(lane);
-    }
+    sums[c] = lanes::reduce(lane[c]);
+    if constexpr (Weighted) weights[c] = lanes::reduce(weight_lane[c]);
   }
 }
 
 template <bool Weighted>
-void fused_range(const FusedTask& task, std::int64_t first_block, std::int64_t last_block) {
-  using Block =
-      void (*)(const FusedTask&, bool, std::int64_t, std::int64_t, std::int64_t, double*, double*);
-  static constexpr Block by_cells[lanes::kMaxCells + 1] = {
-      fused_block<0, Weighted>, fused_block<1, Weighted>, fused_block<2, Weighted>,
-      fused_block<3, Weighted>, fused_block<4, Weighted>, fused_block<5, Weighted>,
-      fused_block<6, Weighted>, fused_block<7, Weighted>, fused_block<8, Weighted>};
-  lanes::for_blocks(
-      task, first_block, last_block,
-      [&](int n_cells, bool with_apply, std::int64_t first_cell, std::int64_t first_group,
-          std::int64_t n_groups, double* sums, double* weights) {
-        by_cells[n_cells](task, with_apply, first_cell, first_group, n_groups, sums, weights);
-        if (with_apply && task.left_map != nullptr)
-          lanes::remap_plain(task.apply_code + first_group * kGroupRows,
-                             task.apply_right != nullptr ? task.apply_right + first_group : nullptr,
-                             task.left_map, task.right_map, n_groups);
-      });
+void sum_block(const lanes::SumBlock& block, const lanes::CellKeys& keys, double* sums,
+               double* weights) {
+  if (keys.n_cells > kMostCells) {
+    lanes::sum_by_table<Weighted>(block, keys, sums, weights);
+    return;
+  }
+  using Sum = void (*)(const lanes::SumBlock&, const std::uint8_t*, double*, double*);
+  static constexpr Sum by_cells[] = {sum_cells<1, Weighted>, sum_cells<2, Weighted>,
+                                     sum_cells<3, Weighted>, sum_cells<4, Weighted>,
+                                     sum_cells<5, Weighted>, sum_cells<6, Weighted>,
+                                     sum_cells<7, Weighted>, sum_cells<8, Weighted>};
+  constexpr int most = static_cast<int>(std::size(by_cells));
+  for (int c = 0; c < keys.n_cells; c += most)
+    by_cells[std::min(keys.n_cells - c, most) - 1](block, keys.of_cell + c, sums + c,
+                                                   Weighted ? weights + c : nullptr);
 }
 
 void fused(const FusedTask& task, std::int64_t first_block, std::int64_t last_block) {
-  if (task.weight != nullptr)
-    fused_range<true>(task, first_block, last_block);
-  else
-    fused_range<false>(task, first_block, last_block);
+  const lanes::CellKeys keys(task);
+  alignas(64) std::uint8_t key[kBlockRows];
+  for (std::int64_t b = first_block; b < last_block; ++b) {
+    const std::int64_t first_group = b * kBlockGroups;
+    const std::int64_t n_groups = std::min(kBlockGroups, task.n_groups - first_group);
+    const std::int64_t row = first_group * kGroupRows;
+    if (task.apply_code != nullptr) {
+      apply_block(task, first_group, n_groups);
+      if (task.left_map != nullptr) lanes::remap_plain(task, first_group, n_groups);
+    }
+    if (keys.n_cells == 0) continue;
+    lanes::SumBlock block{task.residual + row, nullptr, task.sum_code + row, n_groups * kGroupRows};
+    if (keys.by_table) {
+      keys.look_up(key, task, first_group, n_groups);
+      block.key = key;
+    } else if (task.sum_right != nullptr) {
+      make_keys(key, block.key, task.sum_right + first_group, n_groups);
+      block.key = key;
+    }
+    double* sums = task.sums + b * task.n_cells;
+    if (task.weight != nullptr) {
+      block.weight = task.weight + row;
+      sum_block<true>(block, keys, sums, task.weights + b * task.n_cells);
+    } else {
+      sum_block<false>(block, keys, sums, nullptr);
+    }
+  }
 }
 
 // ---- prediction and refresh --------------------------------------------------------------------
 
 void assign(std::uint8_t* code, const std::uint64_t* right, std::int64_t n_groups,
             std::uint8_t value) {
-  for (std::int64_t g = 0; g < n_groups; ++g) {
-    if (right[g] == 0) continue;
-    std::uint8_t* c = code + g * kGroupRows;
-    for (int i = 0; i < kGroupRows; ++i) c[i] = ((right[g] >> i) & 1U) != 0 ? value : c[i];
-  }
+  for (std::int64_t g = 0; g < n_groups; ++g)
+    if (right[g] != 0) pieces::assign_group(code + g * kGroupRows, right[g], value);
 }
 
-template <bool Wide>
-void accumulate_as(float* f, const std::uint8_t* code, const float* table, std::int64_t n_groups) {
-  for (std::int64_t row = 0; row < n_groups * kGroupRows; row += kLanes) {
-    VFloat sum;
-    VFloat value;
-    load(sum, f + row);
-    lookup<Wide>(value, table, code + row);
-    store(f + row, VFloat(sum + value));
-  }
-}
 void accumulate(float* f, const std::uint8_t* code, const float* table, bool wide,
                 std::int64_t n_groups) {
+  const pieces::NarrowTable<false> narrow(table, nullptr);
+  const std::int64_t n_rows = n_groups * kGroupRows;
   if (wide)
-    accumulate_as<true>(f, code, table, n_groups);
+    add_changes(f, n_rows, [&](std::int64_t i) { return pieces::wide_at(table, code + i); });
   else
-    accumulate_as<false>(f, code, table, n_groups);
+    add_changes(f, n_rows, [&](std::int64_t i) { return narrow.at(code + i); });
 }
 
-void accumulate_double(double* sum, const std::uint8_t* code, const float* table, bool /*wide*/,
+void accumulate_double(double* sum, const std::uint8_t* code, const float* table, bool wide,
                        std::int64_t n_groups) {
-  for (std::int64_t i = 0; i < n_groups * kGroupRows; ++i)
-    sum[i] += static_cast<double>(table[code[i]]);
+  const pieces::NarrowTable<false> narrow(table, nullptr);
+  for (std::int64_t row = 0; row < n_groups * kGroupRows; row += kPieceLanes) {
+    float value[kPieceLanes];
+    pieces::store(value, wide ? pieces::wide_at(table, code + row) : narrow.at(code + row));
+    for (int i = 0; i < kPieceLanes; ++i) sum[row + i] += static_cast<double>(value[i]);
+  }
 }
 
 }  // namespace

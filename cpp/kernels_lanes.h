@@ -21,53 +21,91 @@ inline double reduce(const float* lane) {
   return half[0];
 }
 
-// The bits of a group that belong to a cell, given those with its code: eq & ((right & a) ^ b).
-struct SideMask {
-  std::uint64_t a, b;
+// Rules are evaluated tree by tree within a block of rows, and the next block of a tree's codes
+// lies elsewhere than the codes read last: the hardware does not see it coming.
+inline void prefetch_next_block(const RouteTask& task, std::int64_t group) {
+  const std::int64_t next = group + kBlockGroups;
+  __builtin_prefetch(task.code + next * kGroupRows, 0, 2);
+  if (next % 8 == 0) __builtin_prefetch(task.right + next, 1, 2);
+}
+
+// A byte a row says to which cell it belongs: the code, plus 128 where the rule sends the row
+// right. Trees of more leaves than that has room for look the cell up.
+struct CellKeys {
+  static constexpr int kRight = 128;
+  static constexpr int kMostCodes = 127;  // 127 + 128 is the padding's
+  int n_cells = 0;
+  bool by_table = false;
+  std::uint8_t of_cell[kTableSize];
+  std::uint8_t cell_of[2][kTableSize];  // by side and code
+
+  explicit CellKeys(const FusedTask& task) {
+    if (task.sum_code == nullptr) return;
+    n_cells = static_cast<int>(task.n_cells);
+    by_table = n_cells > kMostCodes;
+    for (int c = 0; c < n_cells; ++c) {
+      const SumCell cell = task.cells[c];
+      const bool is_right = cell.side == Side::right;
+      of_cell[c] = static_cast<std::uint8_t>(by_table ? c : cell.code | (is_right ? kRight : 0));
+      if (!by_table) continue;
+      if (!is_right) cell_of[0][cell.code] = of_cell[c];
+      if (cell.side != Side::left) cell_of[1][cell.code] = of_cell[c];
+    }
+    if (by_table) cell_of[0][kTableSize - 1] = cell_of[1][kTableSize - 1] = kTableSize - 1;
+  }
+
+  void look_up(std::uint8_t* key, const FusedTask& task, std::int64_t first_group,
+               std::int64_t n_groups) const {
+    for (std::int64_t g = 0; g < n_groups; ++g) {
+      const std::uint8_t* code = task.sum_code + (first_group + g) * kGroupRows;
+      const std::uint64_t bits = task.sum_right != nullptr ? task.sum_right[first_group + g] : 0;
+      for (int i = 0; i < kGroupRows; ++i)
+        key[g * kGroupRows + i] = cell_of[(bits >> i) & 1U][code[i]];
+    }
+  }
 };
-inline SideMask side_mask(Side side) {
-  switch (side) {
-    case Side::left:
-      return {~std::uint64_t{0}, ~std::uint64_t{0}};
-    case Side::right:
-      return {~std::uint64_t{0}, 0};
-    default:
-      return {0, ~std::uint64_t{0}};
+
+struct SumBlock {
+  const float* residual;
+  const float* weight;  // or null
+  const std::uint8_t* key;
+  std::int64_t n_rows;
+};
+
+// Sums over many cells: a sum a cell and lane in memory, so that a row costs the same for any
+// number of cells.
+template <bool Weighted>
+void sum_by_table(const SumBlock& block, const CellKeys& keys, double* sums, double* weights) {
+  alignas(64) float lane[kTableSize][kLanes];
+  alignas(64) float weight_lane[Weighted ? kTableSize : 1][kLanes];
+  const auto clear = [&](std::size_t key) {
+    std::fill_n(lane[key], kLanes, 0.0F);
+    if constexpr (Weighted) std::fill_n(weight_lane[key], kLanes, 0.0F);
+  };
+  for (int c = 0; c < keys.n_cells; ++c) clear(keys.of_cell[c]);
+  clear(kTableSize - 1);
+  for (std::int64_t row = 0; row < block.n_rows; row += kLanes)
+    for (int i = 0; i < kLanes; ++i) {
+      const std::size_t key = block.key[row + i];
+      if constexpr (Weighted) {
+        lane[key][i] += block.residual[row + i] * block.weight[row + i];
+        weight_lane[key][i] += block.weight[row + i];
+      } else {
+        lane[key][i] += block.residual[row + i];
+      }
+    }
+  for (int c = 0; c < keys.n_cells; ++c) {
+    sums[c] = reduce(lane[keys.of_cell[c]]);
+    if constexpr (Weighted) weights[c] = reduce(weight_lane[keys.of_cell[c]]);
   }
 }
 
-inline void remap_plain(std::uint8_t* code, const std::uint64_t* right,
-                        const std::uint8_t* left_map, const std::uint8_t* right_map,
-                        std::int64_t n_groups) {
-  for (std::int64_t g = 0; g < n_groups; ++g) {
-    std::uint8_t* c = code + g * kGroupRows;
-    const std::uint64_t bits = right != nullptr ? right[g] : 0;
+inline void remap_plain(const FusedTask& task, std::int64_t first_group, std::int64_t n_groups) {
+  for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
+    std::uint8_t* c = task.apply_code + g * kGroupRows;
+    const std::uint64_t bits = task.apply_right != nullptr ? task.apply_right[g] : 0;
     for (int i = 0; i < kGroupRows; ++i)
-      c[i] = ((bits >> i) & 1U) != 0 ? right_map[c[i]] : left_map[c[i]];
-  }
-}
-
-inline constexpr std::int64_t kMaxCells = 8;  // summed in one go; more cells take more passes
-
-// Runs `pass(n_cells, with_apply, first_cell, first_group, n_groups, sums, weights)` over the
-// blocks.
-template <class Pass>
-void for_blocks(const FusedTask& task, std::int64_t first_block, std::int64_t last_block,
-                const Pass& pass) {
-  for (std::int64_t block = first_block; block < last_block; ++block) {
-    const std::int64_t first_group = block * kBlockGroups;
-    const std::int64_t n_groups = std::min(kBlockGroups, task.n_groups - first_group);
-    bool with_apply = task.apply_code != nullptr;
-    std::int64_t first_cell = 0;
-    const std::int64_t n_cells = task.sum_code != nullptr ? task.n_cells : 0;
-    do {
-      const std::int64_t here = std::min(n_cells - first_cell, kMaxCells);
-      pass(static_cast<int>(here), with_apply, first_cell, first_group, n_groups,
-           task.sums + block * task.n_cells + first_cell,
-           task.weights != nullptr ? task.weights + block * task.n_cells + first_cell : nullptr);
-      with_apply = false;
-      first_cell += here;
-    } while (first_cell < n_cells);
+      c[i] = (((bits >> i) & 1U) != 0 ? task.right_map : task.left_map)[c[i]];
   }
 }
 
