@@ -13,6 +13,9 @@ namespace {
 
 // The float residual drifts by rounding; it is rebuilt from the outputs after so many sweeps.
 constexpr std::int64_t kRefreshSweeps = 64;
+// A stretch reads and writes all rows: where they are many, not in every sweep.
+constexpr std::int64_t kManyRows = 8192;
+constexpr std::int64_t kStretchSweeps = 4;
 
 std::pair<std::int64_t, std::int64_t> share(std::int64_t n, std::int64_t thread,
                                             std::int64_t n_threads) {
@@ -471,7 +474,8 @@ void Sampler::update_scales() {
 // that it moves slowly. So first leaf_sd and all outputs are stretched together by a factor, which
 // only the data and the prior of leaf_sd hold.
 void Sampler::update_leaf_sd() {
-  if (settings_.stretch) stretch(draw_stretch());
+  const bool is_turn = data_->n_rows() <= kManyRows || n_sweeps_ % kStretchSweeps == 0;
+  if (settings_.stretch && is_turn) stretch(draw_stretch());
   double squares = 0.0;
   std::int64_t n_leaves = 0;
   for (const Tree& tree : trees_) {
@@ -493,10 +497,12 @@ double Sampler::draw_stretch() {
   const double pull = settings_.leaf_rate / (leaf_sd_ * leaf_sd_);
   const auto log_density = [&](double u) {
     const double factor = det_exp(u);
-    return inv_sigma2 * factor * (sums.target_fit - 0.5 * factor * sums.fit_fit) -
-           (OBART_BUG(stretch_prior_missing)
-                ? 0.0
-                : 2.0 * settings_.leaf_shape * u + pull / (factor * factor));
+    double out = 0.0;
+    if (!OBART_BUG(stretch_fit_missing))
+      out += inv_sigma2 * factor * (sums.target_fit - 0.5 * factor * sums.fit_fit);
+    if (!OBART_BUG(stretch_prior_missing))
+      out -= 2.0 * settings_.leaf_shape * u + pull / (factor * factor);
+    return out;
   };
   constexpr double width = 0.1;
   constexpr int max_steps = 20;

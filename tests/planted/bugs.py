@@ -26,5 +26,6 @@ BUGS = {
     "sigma_rate_half": "sum of squares not halved in the rate of sigma's conditional",
     "theta_counts_missing_zeros": "zeros not counted in theta's conditional",
     "stretch_prior_missing": "prior of leaf_sd ignored where outputs and leaf_sd stretch together",
+    "stretch_fit_missing": "likelihood ignored where outputs and leaf_sd stretch together",
     "probit_sign_flipped": "latents on the wrong side of zero",
 }

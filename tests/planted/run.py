@@ -48,6 +48,7 @@ TESTS = {
             "change: two columns and a category",
             "perturb: two columns and a category, empty leaves",
             "probit, one tree",
+            "axis rules, leaf_sd sampled",
         ],
     ),
     "core's prior": (
