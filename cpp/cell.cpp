@@ -10,23 +10,29 @@ namespace obart {
 
 CellGeometry::CellGeometry(std::int64_t p_cont, std::vector<std::uint32_t> n_levels)
     : n_levels_(std::move(n_levels)),
-      lower_(static_cast<std::size_t>(p_cont), -1.0),
-      upper_(static_cast<std::size_t>(p_cont), 1.0),
+      bounds_(static_cast<std::size_t>(p_cont)),
       local_(static_cast<std::size_t>(p_cont), -1),
       touched_mark_(static_cast<std::size_t>(p_cont), 0) {
   touched_.reserve(static_cast<std::size_t>(p_cont));
-  lp_lower_.reserve(static_cast<std::size_t>(p_cont));
-  lp_upper_.reserve(static_cast<std::size_t>(p_cont));
+  columns_.reserve(static_cast<std::size_t>(p_cont));
   // What usual cells need; for larger ones the buffers grow to twice what is asked for.
   rows_.reserve(kMaxLeaves);
   reserve(16, std::min(static_cast<std::size_t>(p_cont), std::size_t{32}));
 }
 
 void CellGeometry::reserve(std::size_t n_rows, std::size_t n_cols) {
-  a_.reserve(n_rows * n_cols);
-  b_.reserve(n_rows);
-  objective_.reserve(n_cols);
+  a_.resize(n_rows * n_cols);
+  b_.resize(n_rows);
+  lp_lower_.resize(n_cols);
+  lp_upper_.resize(n_cols);
+  objective_.resize(n_cols);
   workspace_.reserve(n_rows, n_cols);
+}
+
+void CellGeometry::make_room(std::size_t n_rows, std::size_t n_cols) {
+  if (n_rows <= b_.size() && n_cols <= objective_.size()) return;
+  reserve(std::max(b_.size(), std::min(2 * n_rows, std::size_t{kMaxLeaves})),
+          std::max(objective_.size(), std::min(2 * n_cols, local_.size())));
 }
 
 void CellGeometry::touch(std::uint32_t column) {
@@ -37,8 +43,7 @@ void CellGeometry::touch(std::uint32_t column) {
 
 void CellGeometry::reset() {
   for (const std::uint32_t j : touched_) {
-    lower_[j] = -1.0;
-    upper_[j] = 1.0;
+    bounds_[j] = Bounds{};
     local_[j] = -1;
     touched_mark_[j] = 0;
   }
@@ -71,10 +76,9 @@ bool CellGeometry::collect(const RulePools& pools, const Tree& tree, int node) {
     const double value = static_cast<double>(phi[0].value);
     const double bound = cut / value;
     touch(j);
-    if ((value > 0.0) == is_left)
-      upper_[j] = std::min(upper_[j], bound);
-    else
-      lower_[j] = std::max(lower_[j], bound);
+    const bool is_upper = (value > 0.0) == is_left;
+    double& largest = bounds_[j].largest[is_upper];
+    largest = std::min(largest, is_upper ? bound : -bound);
   }
   return true;
 }
@@ -83,52 +87,101 @@ void CellGeometry::connect(std::span<const PhiEntry> phi) {
   for (const PhiEntry& entry : phi) {
     if (local_[entry.column] >= 0) continue;
     touch(entry.column);
-    local_[entry.column] = static_cast<int>(lp_lower_.size());
-    lp_lower_.push_back(lower_[entry.column]);
-    lp_upper_.push_back(upper_[entry.column]);
+    local_[entry.column] = static_cast<int>(n_cols_++);
+    columns_.push_back(entry.column);
   }
 }
 
 Range CellGeometry::box_range(std::span<const PhiEntry> phi) const {
   Range range;
   for (const PhiEntry& entry : phi) {
-    const double value = static_cast<double>(entry.value);
-    const bool swap = value < 0.0 && !OBART_BUG(range_mirrored);
-    const double at_lower = value * lower_[entry.column];
-    const double at_upper = value * upper_[entry.column];
-    range.lo += swap ? at_upper : at_lower;
-    range.hi += swap ? at_lower : at_upper;
+    // phi'x is largest where value x is |value| times the largest of x or of -x.
+    const double size = std::abs(static_cast<double>(entry.value));
+    const bool up = entry.value > 0.0F || OBART_BUG(range_mirrored);
+    range.lo -= size * bounds_[entry.column].largest[!up];
+    range.hi += size * bounds_[entry.column].largest[up];
   }
   return range;
 }
 
-Range CellGeometry::lp_range(std::span<const PhiEntry> phi) {
-  const std::size_t n_cols = lp_lower_.size();
-  const auto connected = [](const Row& row) { return row.connected; };
-  const auto n_rows =
-      static_cast<std::size_t>(std::count_if(rows_.begin(), rows_.end(), connected));
-  if (n_rows > b_.capacity() || n_cols > objective_.capacity())
-    reserve(std::max(b_.capacity(), std::min(2 * n_rows, std::size_t{kMaxLeaves})),
-            std::max(objective_.capacity(), std::min(2 * n_cols, local_.size())));
-  a_.assign(n_rows * n_cols, 0.0);
-  b_.clear();
+// Only rows whose columns are linked to phi's, directly or through other rows, can matter. False
+// where there is none; else the linear programme is in the buffers.
+bool CellGeometry::gather(std::span<const PhiEntry> phi) {
+  n_rows_ = n_cols_ = 0;
+  columns_.clear();
+  connect(phi);
+  for (bool grew = true; grew;) {
+    grew = false;
+    for (Row& row : rows_) {
+      if (row.connected) continue;
+      const bool linked = std::any_of(row.phi.begin(), row.phi.end(),
+                                      [&](const PhiEntry& e) { return local_[e.column] >= 0; });
+      if (!linked) continue;
+      row.connected = grew = true;
+      ++n_rows_;
+      connect(row.phi);
+    }
+  }
+  if (n_rows_ == 0) return false;
+  make_room(n_rows_, n_cols_);
+  for (std::size_t k = 0; k < n_cols_; ++k) {
+    lp_lower_[k] = bounds_[columns_[k]].lower();
+    lp_upper_[k] = bounds_[columns_[k]].upper();
+    objective_[k] = k < phi.size() ? static_cast<double>(phi[k].value) : 0.0;
+  }
+  std::fill_n(a_.begin(), n_rows_ * n_cols_, 0.0);
+  std::size_t i = 0;
   for (const Row& row : rows_) {
     if (!row.connected) continue;
-    double* a = a_.data() + b_.size() * n_cols;
+    double* a = a_.data() + i * n_cols_;
     for (const PhiEntry& entry : row.phi)
       a[local_[entry.column]] = row.sign * static_cast<double>(entry.value);
-    b_.push_back(row.bound);
+    b_[i++] = row.bound;
   }
-  objective_.assign(n_cols, 0.0);
-  for (const PhiEntry& entry : phi)
-    objective_[static_cast<std::size_t>(local_[entry.column])] = static_cast<double>(entry.value);
+  return true;
+}
 
+// The same, with the same order of columns, for a single row: by far the most frequent. Both lists
+// of columns increase.
+bool CellGeometry::gather_one(std::span<const PhiEntry> phi, const Row& row) {
+  const auto find = [](auto at, auto end, std::uint32_t column) {
+    while (at != end && at->column < column) ++at;
+    return at;
+  };
+  make_room(1, std::min(phi.size() + row.phi.size(), local_.size()));
+  n_rows_ = 1;
+  n_cols_ = 0;
+  b_[0] = row.bound;
+  const auto add = [&](std::uint32_t column, double objective, double a) {
+    lp_lower_[n_cols_] = bounds_[column].lower();
+    lp_upper_[n_cols_] = bounds_[column].upper();
+    objective_[n_cols_] = objective;
+    a_[n_cols_++] = row.sign * a;
+  };
+  bool linked = false;
+  auto in_row = row.phi.begin();
+  for (const PhiEntry& entry : phi) {
+    in_row = find(in_row, row.phi.end(), entry.column);
+    const bool shared = in_row != row.phi.end() && in_row->column == entry.column;
+    linked |= shared;
+    add(entry.column, static_cast<double>(entry.value),
+        shared ? static_cast<double>(in_row->value) : 0.0);
+  }
+  if (!linked) return false;
+  auto in_phi = phi.begin();
+  for (const PhiEntry& entry : row.phi) {
+    in_phi = find(in_phi, phi.end(), entry.column);
+    if (in_phi == phi.end() || in_phi->column != entry.column)
+      add(entry.column, 0.0, static_cast<double>(entry.value));
+  }
+  return true;
+}
+
+Range CellGeometry::lp_range() {
   const LpProblem problem{
-      static_cast<int>(n_rows), static_cast<int>(n_cols), a_.data(),        b_.data(),
-      lp_lower_.data(),         lp_upper_.data(),         objective_.data()};
-  const LpResult highest = lp_maximise(problem, workspace_);
-  for (double& value : objective_) value = -value;
-  const LpResult lowest = lp_maximise(problem, workspace_);
+      static_cast<int>(n_rows_), static_cast<int>(n_cols_), a_.data(),        b_.data(),
+      lp_lower_.data(),          lp_upper_.data(),          objective_.data()};
+  const auto [lowest, highest] = lp_extremes(problem, workspace_);
   if (highest.status == LpStatus::failed || lowest.status == LpStatus::failed) ++n_failed_;
   if (highest.status != LpStatus::optimal || lowest.status != LpStatus::optimal) return {};
   return {-lowest.value, highest.value, true};
@@ -138,25 +191,9 @@ Range CellGeometry::range(const RulePools& pools, const Tree& tree, int node,
                           std::span<const PhiEntry> phi) {
   Range range;
   if (collect(pools, tree, node)) {
-    lp_lower_.clear();
-    lp_upper_.clear();
-    bool has_rows = false;
-    if (!rows_.empty()) {
-      // Only rows whose columns are linked to phi's, directly or through other rows, can matter.
-      connect(phi);
-      for (bool grew = true; grew;) {
-        grew = false;
-        for (Row& row : rows_) {
-          if (row.connected) continue;
-          const bool linked = std::any_of(row.phi.begin(), row.phi.end(),
-                                          [&](const PhiEntry& e) { return local_[e.column] >= 0; });
-          if (!linked) continue;
-          row.connected = grew = has_rows = true;
-          connect(row.phi);
-        }
-      }
-    }
-    range = has_rows ? lp_range(phi) : box_range(phi);
+    const bool has_rows =
+        !rows_.empty() && (rows_.size() == 1 ? gather_one(phi, rows_[0]) : gather(phi));
+    range = has_rows ? lp_range() : box_range(phi);
     range.valid = range.hi - range.lo > kMinRangeWidth;
   }
   reset();

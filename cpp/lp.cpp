@@ -11,6 +11,7 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
 
 namespace obart {
 namespace lp_detail {
@@ -377,6 +378,9 @@ static bool clear(const Certificate& c) {
          c.multiplier <= Tolerance<Real>::multiplier;
 }
 
+// At the best vertex of the box; a free choice goes to the side that the first row likes.
+static bool goes_up(double c, double a) { return (c > 0.0) | ((c == 0.0) & (a < 0.0)); }
+
 static LpResult optimal(double value) { return {LpStatus::optimal, value}; }
 
 static LpResult solve_precisely(const LpProblem& p, double cost_scale, LpWorkspace& w,
@@ -408,25 +412,46 @@ static LpResult solve_general(const LpProblem& p, double cost_scale, LpWorkspace
   return solve_precisely(p, cost_scale, w, c);
 }
 
-// One row: a continuous knapsack. `excess` is by how much the box optimum violates the row. The
-// variables that can repair it do so in the order of what it costs.
-static LpResult solve_one_row(const LpProblem& p, double cost_scale, LpWorkspace& w, double excess,
-                              double value) {
+// One row and sign times the objective: a continuous knapsack. Where the box optimum violates the
+// row, the variables that can repair it do so in the order of what it costs. Nothing is returned
+// where there is no clear certificate. Signs are as good as random, so bounds are chosen by index,
+// not by branches.
+static std::optional<LpResult> try_one_row(const LpProblem& p, double sign, LpWorkspace& w) {
   const int n = p.n_cols;
-  const double row_scale = w.scale[static_cast<std::size_t>(n)];
+  const double* const side[2] = {p.lower, p.upper};
+  double value = 0.0, cost_scale = 0.0, total_scale = 0.0;
+  double activity = 0.0, row_scale = std::fabs(p.b[0]);
+  bool empty_box = false;
+  for (int j = 0; j < n; ++j) {
+    const double c = sign * p.objective[j], a = p.a[j];
+    const double x = side[goes_up(c, a)][j];
+    const double scale = std::fabs(p.lower[j]) + std::fabs(p.upper[j]);
+    value += c * x;
+    activity += a * x;
+    cost_scale += std::fabs(c) * scale;
+    row_scale += std::fabs(a) * scale;
+    total_scale += scale;
+    empty_box |= p.lower[j] > p.upper[j];
+  }
+  if (!std::isfinite(total_scale + cost_scale + row_scale)) return failed_result;
+  if (empty_box) return infeasible_result;
+  double rest = activity - p.b[0];
+  if (rest <= Tolerance<double>::feasible * row_scale) return optimal(value);
+
   auto& candidates = w.fast.candidates;
   if (candidates.size() < static_cast<std::size_t>(n))
     candidates.resize(static_cast<std::size_t>(n));
   auto* const first = candidates.data();
   auto* last = first;
   for (int j = 0; j < n; ++j) {
-    const double alpha = w.at_upper[static_cast<std::size_t>(j)] ? p.a[j] : -p.a[j];
-    if (alpha > 0.0) *last++ = {std::fabs(p.objective[j]) / alpha, alpha, j};
+    const double c = sign * p.objective[j];
+    const double alpha = goes_up(c, p.a[j]) ? p.a[j] : -p.a[j];
+    if (alpha > 0.0) *last++ = {std::fabs(c) / alpha, alpha, j};
   }
   const auto later = [](const Candidate<double>& s, const Candidate<double>& t) {
     return s.ratio > t.ratio || (s.ratio == t.ratio && s.k > t.k);
   };
-  double rest = excess, price = 0.0;
+  double price = 0.0;
   std::make_heap(first, last, later);
   while (last != first && rest > 0.0) {
     std::pop_heap(first, last, later);
@@ -438,15 +463,14 @@ static LpResult solve_one_row(const LpProblem& p, double cost_scale, LpWorkspace
     rest -= gain;
   }
   if (rest > Tolerance<double>::infeasible * row_scale) return infeasible_result;
-  if (rest <= 0.0 && price * row_scale <= Tolerance<double>::multiplier * cost_scale) {
-    double dual = price * p.b[0];
-    for (int j = 0; j < n; ++j) {
-      const double reduced = p.objective[j] - price * p.a[j];
-      dual += reduced * (reduced > 0.0 ? p.upper[j] : p.lower[j]);
-    }
-    if (std::fabs(dual - value) <= Tolerance<double>::gap * cost_scale) return optimal(value);
+  if (!(rest <= 0.0 && price * row_scale <= Tolerance<double>::multiplier * cost_scale)) return {};
+  double dual = price * p.b[0];
+  for (int j = 0; j < n; ++j) {
+    const double reduced = sign * p.objective[j] - price * p.a[j];
+    dual += reduced * side[reduced > 0.0][j];
   }
-  return solve_general(p, cost_scale, w);
+  if (!(std::fabs(dual - value) <= Tolerance<double>::gap * cost_scale)) return {};
+  return optimal(value);
 }
 
 // One column: the intersection of intervals.
@@ -471,6 +495,8 @@ static LpResult solve_one_column(const LpProblem& p, double scale) {
 LpResult lp_maximise(const LpProblem& p, LpWorkspace& w) {
   using namespace lp_detail;
   const auto n = static_cast<std::size_t>(p.n_cols), m = static_cast<std::size_t>(p.n_rows);
+  if (m == 1 && n > 1)
+    if (const auto result = try_one_row(p, 1.0, w)) return *result;
   if (w.scale.size() < n + m) w.scale.resize(n + m);
   if (w.at_upper.size() < n) w.at_upper.resize(n);
 
@@ -478,8 +504,7 @@ LpResult lp_maximise(const LpProblem& p, LpWorkspace& w) {
   bool empty_box = false;
   for (std::size_t j = 0; j < n; ++j) {
     const double c = p.objective[j];
-    // A free choice goes to the side that the first row likes.
-    const bool upper = c > 0.0 || (!(c < 0.0) && m > 0 && p.a[j] < 0.0);
+    const bool upper = goes_up(c, m > 0 ? p.a[j] : 0.0);
     w.at_upper[j] = upper ? 1 : 0;
     w.scale[j] = std::fabs(p.lower[j]) + std::fabs(p.upper[j]);
     value += c * (upper ? p.upper[j] : p.lower[j]);
@@ -488,7 +513,6 @@ LpResult lp_maximise(const LpProblem& p, LpWorkspace& w) {
   }
   // Not finite as soon as one number of the input is not.
   double total_scale = cost_scale;
-  double worst = -infinity;
   bool inside = true;
   for (std::size_t i = 0; i < m; ++i) {
     double activity = 0.0, scale = std::fabs(p.b[i]);
@@ -499,16 +523,29 @@ LpResult lp_maximise(const LpProblem& p, LpWorkspace& w) {
     }
     w.scale[n + i] = scale;
     total_scale += scale;
-    worst = activity - p.b[i];
-    inside &= worst <= Tolerance<double>::feasible * scale;
+    inside &= activity - p.b[i] <= Tolerance<double>::feasible * scale;
   }
   for (std::size_t j = 0; j < n; ++j) total_scale += w.scale[j];
   if (!std::isfinite(total_scale)) return failed_result;
   if (empty_box) return infeasible_result;
   if (inside) return optimal(value);
   if (n == 1) return solve_one_column(p, w.scale[0]);
-  if (m == 1) return solve_one_row(p, cost_scale, w, worst, value);
   return solve_general(p, cost_scale, w);
+}
+
+LpExtremes lp_extremes(const LpProblem& p, LpWorkspace& w) {
+  if (p.n_rows == 1 && p.n_cols > 1) {
+    const auto highest = lp_detail::try_one_row(p, 1.0, w);
+    const auto lowest = lp_detail::try_one_row(p, -1.0, w);
+    if (highest && lowest) return {*lowest, *highest};
+  }
+  const auto n = static_cast<std::size_t>(p.n_cols);
+  if (w.negated.size() < n) w.negated.resize(n);
+  for (std::size_t j = 0; j < n; ++j) w.negated[j] = -p.objective[j];
+  LpProblem downwards = p;
+  downwards.objective = w.negated.data();
+  const LpResult highest = lp_maximise(p, w);
+  return {lp_maximise(downwards, w), highest};
 }
 
 }  // namespace obart

@@ -77,6 +77,7 @@ class LpWorkspace {
  public:
   std::vector<double> scale;            // of x_j, then of the rows
   std::vector<unsigned char> at_upper;  // the vertex of the box where the objective is largest
+  std::vector<double> negated;          // objective
   lp_detail::Buffers<double> fast;
   lp_detail::Buffers<lp_detail::DoubleDouble> precise;
 
@@ -84,11 +85,18 @@ class LpWorkspace {
   void reserve(std::size_t n_rows, std::size_t n_cols) {
     scale.resize(std::max(scale.size(), n_rows + n_cols));
     at_upper.resize(std::max(at_upper.size(), n_cols));
+    negated.resize(std::max(negated.size(), n_cols));
     fast.grow(n_cols, n_rows);
     precise.grow(n_cols, n_rows);
   }
 };
 
 LpResult lp_maximise(const LpProblem& problem, LpWorkspace& workspace);
+
+// The largest values of -objective'x and of objective'x.
+struct LpExtremes {
+  LpResult lowest, highest;
+};
+LpExtremes lp_extremes(const LpProblem& problem, LpWorkspace& workspace);
 
 }  // namespace obart

@@ -10,14 +10,28 @@
 namespace obart {
 namespace {
 
-// log(1 + x) and 1 - exp(x) without cancellation, from det_log and det_exp.
+// Products of probabilities below it would soon underflow.
+constexpr double kLeastRun = 1e-250;
+
+// log(1 + x) without cancellation, from det_log.
 double log_one_plus(double x) {
   const double u = 1.0 + x;
   return u == 1.0 ? x : det_log(u) * (x / (u - 1.0));
 }
-double one_minus_exp(double x) {
-  if (x > -1e-5) return -x * (1.0 + 0.5 * x * (1.0 + x / 3.0));
-  return 1.0 - det_exp(x);
+
+// How many values at the front of a sorted array satisfy the condition, without a branch that
+// depends on the values: halves while there are many, then looks at all that are left.
+template <class Condition>
+std::size_t count_while(const double* values, std::size_t n, const Condition& holds) {
+  const double* from = values;
+  while (n > 16) {
+    const std::size_t half = n / 2;
+    from += half * static_cast<std::size_t>(holds(from[half - 1]));
+    n -= half;
+  }
+  auto count = static_cast<std::size_t>(from - values);
+  for (std::size_t i = 0; i < n; ++i) count += static_cast<std::size_t>(holds(from[i]));
+  return count;
 }
 
 // Right of a zero rule there is nothing to split, not even by another zero rule.
@@ -58,8 +72,11 @@ RulePrior::RulePrior(const Data& data, const Settings& settings)
   std::uint32_t words = 0;
   for (const std::uint32_t n : data.n_levels()) words = std::max(words, level_words(n));
   available_.resize(words);
+  for (std::int64_t j = 0; j < data.p_cont(); ++j) any_missing_ |= data.has_missing(j);
   set_theta({settings.theta});
-  log_all_zero_.reserve(static_cast<std::size_t>(data.p_cont()));
+  theta_.reserve(static_cast<std::size_t>(data.p_cont()));
+  zero_run_.reserve(static_cast<std::size_t>(data.p_cont()));
+  nonzero_run_.reserve(static_cast<std::size_t>(data.p_cont()));
   column_cdf_.reserve(static_cast<std::size_t>(data.p_cont()));
 }
 
@@ -75,14 +92,19 @@ void RulePrior::set_theta(const std::vector<double>& theta) {
     return;
   }
   all_columns_ = theta.size() == 1 && theta[0] >= 1.0;
+  theta_ = theta;
   nonzero_mass_ = 1.0;
   if (all_columns_) return;
-  log_all_zero_.clear();
-  const double log_zero = log_one_plus(-theta[0]);
-  double total = 0.0;
-  for (std::size_t j = 0; j < p; ++j)
-    log_all_zero_.push_back(total += theta.size() == 1 ? log_zero : log_one_plus(-theta[j]));
-  nonzero_mass_ = one_minus_exp(total);
+  zero_run_.resize(p);
+  nonzero_run_.resize(p);
+  double zero = 1.0;
+  double nonzero = 0.0;  // by sums: exact to the last digits however small theta is
+  for (std::size_t j = 0; j < p; ++j) {
+    const double here = theta[theta.size() == 1 ? 0 : j];
+    nonzero_run_[j] = nonzero += zero * here;
+    zero_run_[j] = zero *= 1.0 - here;
+  }
+  nonzero_mass_ = std::min(nonzero, 1.0);
   if (settings_.min_samples_leaf >= 1 && nonzero_mass_ > 0.0 && !OBART_BUG(nonzero_factor_missing))
     log_nonzero_mass_ = det_log(nonzero_mass_);
 }
@@ -141,29 +163,32 @@ bool RulePrior::draw_categorical(DrawMode mode, Rng& rng, RulePools& pools, Cell
 }
 
 // Columns of the support in increasing order, by skips to the next one instead of p coin flips:
-// from column j on, the next is the first k whose run of zeros is as unlikely as a uniform.
+// after column j, the next is the first k whose run of zeros is less likely than a uniform.
 void RulePrior::draw_support(bool given_nonzero, Rng& rng) {
   phi_.clear();
-  const auto p = static_cast<std::uint32_t>(data_.p_cont());
+  const auto p = static_cast<std::size_t>(data_.p_cont());
+  const auto take = [&](std::size_t j) { phi_.push_back({static_cast<std::uint32_t>(j), 0.0F}); };
   if (all_columns_) {
-    for (std::uint32_t j = 0; j < p; ++j) phi_.push_back({j, 0.0F});
+    for (std::size_t j = 0; j < p; ++j) take(j);
     return;
   }
   if (!(nonzero_mass_ > 0.0)) return;
-  double level =
-      given_nonzero ? log_one_plus(-rng.uniform() * nonzero_mass_) : det_log(rng.uniform());
-  auto from = log_all_zero_.begin();
-  for (;;) {
-    from = std::partition_point(from, log_all_zero_.end(), [=](double l) { return l > level; });
-    if (from == log_all_zero_.end()) {
-      // The first draw given a non-zero can miss the end by rounding alone.
-      if (!given_nonzero || !phi_.empty()) return;
-      --from;
-    }
-    phi_.push_back({static_cast<std::uint32_t>(from - log_all_zero_.begin()), 0.0F});
-    level = *from + det_log(rng.uniform());
-    ++from;
+  const double u = rng.uniform();
+  const double level = given_nonzero ? u * nonzero_mass_ : 1.0 - u;
+  std::size_t j = count_while(nonzero_run_.data(), p, [=](double run) { return run < level; });
+  // With one theta a run is as likely wherever it begins.
+  const bool by_column = theta_.size() > 1;
+  while (j < p) {
+    take(j);
+    if (by_column && zero_run_[j] < kLeastRun) break;
+    const double longest = (by_column ? zero_run_[j] : 1.0) * rng.uniform();
+    const double* const run = zero_run_.data() + (by_column ? j + 1 : 0);
+    const std::size_t n_left = p - 1 - j;
+    if (n_left == 0 || run[n_left - 1] > longest) return;
+    j += 1 + count_while(run, n_left - 1, [=](double r) { return r > longest; });
   }
+  for (++j; j < p; ++j)
+    if (rng.uniform() < theta_[j]) take(j);
 }
 
 std::uint32_t RulePrior::draw_axis(Rng& rng) const {
@@ -172,6 +197,25 @@ std::uint32_t RulePrior::draw_axis(Rng& rng) const {
   const double level = rng.uniform() * column_cdf_.back();
   const auto at = std::upper_bound(column_cdf_.begin(), column_cdf_.end(), level);
   return std::min(static_cast<std::uint32_t>(at - column_cdf_.begin()), p - 1);
+}
+
+// A normal draw on the support, scaled to length 1; false where it is 0.
+bool RulePrior::draw_direction(Rng& rng) {
+  if (phi_.size() == 1) {
+    const double value = rng.normal();
+    phi_[0].value = std::copysign(1.0F, static_cast<float>(value));
+    return value != 0.0;
+  }
+  double norm = 0.0;
+  slab_.resize(phi_.size());
+  for (double& value : slab_) {
+    value = rng.normal();
+    norm += value * value;
+  }
+  norm = std::sqrt(norm);
+  if (!(norm > 0.0)) return false;
+  for (std::size_t k = 0; k < phi_.size(); ++k) phi_[k].value = static_cast<float>(slab_[k] / norm);
+  return true;
 }
 
 bool RulePrior::draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
@@ -188,23 +232,17 @@ bool RulePrior::draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellG
       rule.offset = pools.phi.allocate(0);
       return true;
     }
-    double norm = 0.0;
-    slab_.resize(phi_.size());
-    for (double& value : slab_) {
-      value = rng.normal();
-      norm += value * value;
-    }
-    norm = std::sqrt(norm);
-    if (!(norm > 0.0)) return false;
-    for (std::size_t k = 0; k < phi_.size(); ++k)
-      phi_[k].value = static_cast<float>(slab_[k] / norm);
+    if (!draw_direction(rng)) return false;
   }
   const Range range = geometry.range(pools, tree, node, phi_);
   if (!range.valid || !place_cut(range, rng.uniform(), rule.cut)) return false;
   rule.n_items = static_cast<std::uint32_t>(phi_.size());
   rule.offset = pools.phi.allocate(rule.n_items);
-  std::copy(phi_.begin(), phi_.end(), pools.phi.at(rule.offset));
-  if (has_missing(pools, rule)) rule.missing_right = rng.coin() && !OBART_BUG(missing_side_fixed);
+  PhiEntry* const phi = pools.phi.at(rule.offset);
+  phi[0] = phi_[0];
+  for (std::size_t k = 1; k < phi_.size(); ++k) phi[k] = phi_[k];
+  if (any_missing_ && has_missing(pools, rule))
+    rule.missing_right = rng.coin() && !OBART_BUG(missing_side_fixed);
   return true;
 }
 

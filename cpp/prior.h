@@ -61,16 +61,20 @@ class RulePrior {
   bool draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
                        const Tree& tree, int node, Rule& rule);
   void draw_support(bool given_nonzero, Rng& rng);
+  bool draw_direction(Rng& rng);
   std::uint32_t draw_axis(Rng& rng) const;
 
   const Data& data_;
   const Settings& settings_;
-  bool all_columns_ = false;          // theta is 1
-  std::vector<double> log_all_zero_;  // of columns 0..j: sum of log(1 - theta_j)
-  std::vector<double> column_cdf_;    // axis rules with weights
-  double nonzero_mass_ = 1.0;         // 1 - product of (1 - theta_j)
-  double log_nonzero_mass_ = 0.0;     // its log, where zero rules are not legal; else 0
-  std::vector<PhiEntry> phi_;         // scratch
+  bool any_missing_ = false;
+  bool all_columns_ = false;         // theta is 1
+  std::vector<double> theta_;        // as it was set
+  std::vector<double> zero_run_;     // probability that none of columns 0..j is in the support
+  std::vector<double> nonzero_run_;  // its complement
+  std::vector<double> column_cdf_;   // axis rules with weights
+  double nonzero_mass_ = 1.0;        // 1 - product of (1 - theta_j)
+  double log_nonzero_mass_ = 0.0;    // its log, where zero rules are not legal; else 0
+  std::vector<PhiEntry> phi_;        // scratch
   std::vector<double> slab_;
   std::vector<std::uint32_t> available_;
 };

@@ -8,6 +8,64 @@
 #include "traverse.h"
 
 namespace obart {
+namespace {
+
+// Counters stay exact in any language below this, and cannot overflow when the chain goes on.
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 53;
+
+// Whether each categorical rule sends some of its node's levels to either side, and no others: the
+// moves choose among these levels.
+bool splits_levels(const CellGeometry& geometry, const RulePools& pools, const Tree& tree,
+                   std::vector<std::uint32_t>& available) {
+  bool ok = true;
+  tree.for_each_decision([&](int i) {
+    const Rule& rule = tree.node(i).rule;
+    if (rule.kind != RuleKind::categorical) return;
+    geometry.available_levels(pools, tree, i, rule.column, available.data());
+    const std::uint32_t* right = pools.levels.at(rule.offset);
+    bool any_left = false;
+    bool any_right = false;
+    for (std::uint32_t w = 0; w < rule.n_items; ++w) {
+      any_left |= (available[w] & ~right[w]) != 0;
+      any_right |= right[w] != 0;
+      ok &= (right[w] & ~available[w]) == 0;
+    }
+    ok &= any_left && any_right;
+  });
+  return ok;
+}
+
+// Whether tree m of the last draw of `kept` has the structure of that tree in an ensemble.
+bool same_structure(const Draws& kept, const Draws& ensemble, std::int64_t m) {
+  const std::uint32_t s = kept.structure(kept.n_draws() - 1, m);
+  const std::uint32_t t = ensemble.structure(0, m);
+  const auto same = [&](auto array, auto part) {
+    const auto& a = kept.arrays().*array;
+    const auto& b = ensemble.arrays().*array;
+    const auto at = [&](const auto& v, std::uint64_t i) {
+      return v.begin() + static_cast<std::ptrdiff_t>(i);
+    };
+    return std::equal(at(a, kept.begin(s).*part), at(a, kept.begin(s + 1).*part),
+                      at(b, ensemble.begin(t).*part), at(b, ensemble.begin(t + 1).*part));
+  };
+  using A = DrawArrays;
+  using B = Draws::Begin;
+  return same(&A::node_kind, &B::node) && same(&A::cut, &B::continuous) &&
+         same(&A::phi_count, &B::continuous) && same(&A::phi_column, &B::phi) &&
+         same(&A::phi_value, &B::phi) && same(&A::cat_column, &B::categorical) &&
+         same(&A::level_words, &B::words);
+}
+
+// A tree that is not marked as changed is kept with the structure of the last draw.
+bool follows(const Draws& kept, const Draws& ensemble, const std::vector<std::uint8_t>& changed) {
+  if (kept.n_draws() == 0) return true;
+  for (std::size_t m = 0; m < changed.size(); ++m)
+    if (changed[m] == 0 && !same_structure(kept, ensemble, static_cast<std::int64_t>(m)))
+      return false;
+  return true;
+}
+
+}  // namespace
 
 // ---- ensembles and whole states ----------------------------------------------------------------
 
@@ -15,27 +73,29 @@ void Sampler::set_ensemble(const Draws& draws, std::int64_t index) {
   if (draws.n_trees() != settings_.n_trees || draws.p_cont() != data_->p_cont() ||
       draws.n_levels() != data_->n_levels() || index < 0 || index >= draws.n_draws())
     throw std::invalid_argument("set_ensemble: the draw does not belong to this model");
-  pools_ = RulePools{};
-  n_continuous_ = n_axis_ = 0;
-  std::fill(n_nonzero_.begin(), n_nonzero_.end(), 0);
   std::uint32_t n_words = 0;
   for (const std::uint32_t n : data_->n_levels()) n_words = std::max(n_words, level_words(n));
   std::vector<std::uint32_t> words(n_words);
-  for (std::size_t m = 0; m < trees_.size(); ++m) {
-    trees_[m] = draws.tree(index, static_cast<std::int64_t>(m), pools_);
-    Tree& tree = trees_[m];
-    const auto visit = [&](const auto& self, int i) -> void {
-      Node& x = tree.node(i);
-      if (x.is_leaf()) return;
-      count_rule(x.rule, 1);
-      if (x.rule.kind == RuleKind::categorical)
-        x.rule.log_subset_mass = log_proper_mass(
-            moves_.geometry().available_levels(pools_, tree, i, x.rule.column, words.data()));
-      self(self, x.left);
-      self(self, x.right);
-    };
-    visit(visit, 0);
+  RulePools pools;
+  std::vector<Tree> trees;
+  for (std::int64_t m = 0; m < settings_.n_trees; ++m) {
+    trees.push_back(draws.tree(index, m, pools));
+    if (!splits_levels(moves_.geometry(), pools, trees.back(), words))
+      throw std::invalid_argument(
+          "ensemble: a categorical rule does not split the levels of its node");
   }
+  trees_ = std::move(trees);
+  pools_ = std::move(pools);
+  n_continuous_ = n_axis_ = 0;
+  std::fill(n_nonzero_.begin(), n_nonzero_.end(), 0);
+  for (Tree& tree : trees_)
+    tree.for_each_decision([&](int i) {
+      Rule& rule = tree.node(i).rule;
+      count_rule(rule, 1);
+      if (rule.kind == RuleKind::categorical)
+        rule.log_subset_mass = log_proper_mass(
+            moves_.geometry().available_levels(pools_, tree, i, rule.column, words.data()));
+    });
   changed_.assign(trees_.size(), 1);
   reserve();
   rebuild_codes();
@@ -67,6 +127,7 @@ SamplerState Sampler::state() const {
   return state;
 }
 
+// Whatever is wrong is found before anything is changed.
 void Sampler::restore(const SamplerState& state) {
   const auto n = static_cast<std::size_t>(data_->n_rows());
   const auto require = [](bool ok, const char* what) {
@@ -78,7 +139,12 @@ void Sampler::restore(const SamplerState& state) {
   require(state.ensemble.n_trees() == settings_.n_trees, "has another number of trees");
   require(state.leaf_code.size() == state.ensemble.arrays().outputs.size(),
           "has another number of leaf codes than of leaves");
-  require(state.n_sweeps >= 0, "n_sweeps must not be negative");
+  require(state.n_sweeps >= 0 && state.n_sweeps <= kMaxCount, "n_sweeps is out of range");
+  for (const auto* counts : {&state.proposed, &state.accepted, &state.invalid})
+    for (const std::int64_t count : *counts)
+      require(count >= 0 && count <= kMaxCount, "a count of moves is out of range");
+  require(std::any_of(state.rng.begin(), state.rng.end(), [](auto word) { return word != 0; }),
+          "the random engine stands still");
   require(state.sigma > 0.0 && std::isfinite(state.sigma), "sigma must be positive");
   require(state.leaf_sd > 0.0 && std::isfinite(state.leaf_sd), "leaf_sd must be positive");
   require(state.theta.size() == theta_.size(), "has another number of theta");
@@ -98,8 +164,12 @@ void Sampler::restore(const SamplerState& state) {
     }
     first += n_leaves;
   }
+  for (const std::uint8_t flag : state.changed)
+    require(flag <= 1, "changed must be 0 or 1 for each tree");
+  require(follows(draws_, state.ensemble, state.changed),
+          "a tree that is not marked as changed differs from the last draw");
 
-  set_ensemble(state.ensemble, 0);
+  set_ensemble(state.ensemble, 0);  // checks the rules first
   first = 0;
   for (Tree& tree : trees_) {
     tree.set_codes({state.leaf_code.data() + first, static_cast<std::size_t>(tree.n_leaves())});
@@ -133,6 +203,9 @@ void Sampler::set_draws(Draws draws) {
   if (draws.n_trees() != settings_.n_trees || draws.p_cont() != data_->p_cont() ||
       draws.n_levels() != data_->n_levels())
     throw std::invalid_argument("set_draws: the draws do not belong to this model");
+  if (!follows(draws, ensemble(), changed_))
+    throw std::invalid_argument(
+        "set_draws: a tree that is not marked as changed differs from the last draw");
   draws_ = std::move(draws);
 }
 

@@ -60,6 +60,12 @@ def test_a_sweep_does_not_allocate(driver: Path, scenario: str) -> None:
     assert row["allocations"] == 0
 
 
+def test_ranges_over_cells_agree_with_plain_linear_programmes(driver: Path) -> None:
+    (row,) = run(driver, "ranges", 5000)
+    assert row["compared"] > 25_000
+    assert row["worst"] < 1e-10
+
+
 def test_chains_threads_and_prediction_side_by_side(driver: Path) -> None:
     (row,) = run(driver, "threads")
     assert row["problems"] == 0

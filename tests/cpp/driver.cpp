@@ -5,8 +5,12 @@
 //   driver sweeps SCENARIO N WARM_UP SWEEPS         CPU time; `measured_sweeps` is what a profiler
 //                                                   should look at
 //   driver threads                                  chains, threads and prediction side by side
+//   driver ranges N                                 ranges over the cells of N random trees against
+//                                                   linear programmes with every ancestor as a row
+#include <algorithm>
 #include <chrono>
 #include <cinttypes>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <ctime>
@@ -99,6 +103,73 @@ void exercise_threads() {
   if (n_problems > 0) throw std::runtime_error("broken invariants");
 }
 
+std::vector<PhiEntry> random_direction(std::uint32_t p, Rng& rng) {
+  std::vector<PhiEntry> phi;
+  double norm = 0.0;
+  for (std::uint32_t j = 0; j < p; ++j)
+    if (rng.below(5) < 2) phi.push_back({j, static_cast<float>(rng.normal())});
+  if (phi.empty()) phi.push_back({rng.below(p), rng.coin() ? 1.0F : -1.0F});
+  for (const PhiEntry& e : phi) norm += static_cast<double>(e.value) * static_cast<double>(e.value);
+  for (PhiEntry& e : phi)
+    e.value = static_cast<float>(static_cast<double>(e.value) / std::sqrt(norm));
+  return phi;
+}
+
+// The box, every continuous ancestor as a row, no short cuts.
+LpResult plain_maximum(const RulePools& pools, const Tree& tree, int node, std::uint32_t p,
+                       const std::vector<PhiEntry>& phi, double sign) {
+  std::vector<double> a, b, objective(p, 0.0), lower(p, -1.0), upper(p, 1.0);
+  for (int child = node, i = tree.node(node).parent; i != kNone;
+       child = i, i = tree.node(i).parent) {
+    const Rule& rule = tree.node(i).rule;
+    const double side = tree.node(i).left == child ? 1.0 : -1.0;
+    a.resize(a.size() + p, 0.0);
+    for (std::uint32_t k = 0; k < rule.n_items; ++k) {
+      const PhiEntry& entry = pools.phi.at(rule.offset)[k];
+      a[a.size() - p + entry.column] = side * static_cast<double>(entry.value);
+    }
+    b.push_back(side * static_cast<double>(rule.cut));
+  }
+  for (const PhiEntry& entry : phi)
+    objective[entry.column] = sign * static_cast<double>(entry.value);
+  LpWorkspace workspace;
+  return lp_maximise({static_cast<int>(b.size()), static_cast<int>(p), a.data(), b.data(),
+                      lower.data(), upper.data(), objective.data()},
+                     workspace);
+}
+
+void compare_ranges(std::int64_t n_trees) {
+  Rng rng(5, 0);
+  std::int64_t n_compared = 0;
+  double worst = 0.0;
+  for (std::int64_t t = 0; t < n_trees; ++t) {
+    const std::uint32_t p = 1 + rng.below(6);
+    CellGeometry geometry(p, {});
+    RulePools pools;
+    Tree tree;
+    for (std::uint32_t attempt = 1 + rng.below(12); attempt > 0; --attempt) {
+      const int node =
+          tree.leaf(static_cast<int>(rng.below(static_cast<std::uint32_t>(tree.n_leaves()))));
+      const std::vector<PhiEntry> phi = random_direction(p, rng);
+      const Range range = geometry.range(pools, tree, node, phi);
+      const LpResult highest = plain_maximum(pools, tree, node, p, phi, 1.0);
+      const LpResult lowest = plain_maximum(pools, tree, node, p, phi, -1.0);
+      if (!range.valid || highest.status != LpStatus::optimal || lowest.status != LpStatus::optimal)
+        continue;
+      ++n_compared;
+      worst =
+          std::max({worst, std::abs(range.hi - highest.value), std::abs(range.lo + lowest.value)});
+      Rule rule;
+      if (!RulePrior::place_cut(range, rng.uniform(), rule.cut)) continue;
+      rule.n_items = static_cast<std::uint32_t>(phi.size());
+      rule.offset = pools.phi.allocate(rule.n_items);
+      std::copy(phi.begin(), phi.end(), pools.phi.at(rule.offset));
+      tree.grow(node, rule, 0, 0);
+    }
+  }
+  std::printf("{\"compared\": %" PRId64 ", \"worst\": %.3g}\n", n_compared, worst);
+}
+
 // Counts of instructions can be compared for one compiler and one architecture only.
 void print_about() {
 #if defined(__clang__)
@@ -116,7 +187,8 @@ void print_about() {
 
 int usage() {
   std::fputs(
-      "usage: driver about | list | threads | (allocations | sweeps) SCENARIO N WARM_UP SWEEPS\n",
+      "usage: driver about | list | threads | ranges N | (allocations | sweeps) SCENARIO N WARM_UP "
+      "SWEEPS\n",
       stderr);
   return 2;
 }
@@ -133,6 +205,10 @@ int run(const std::vector<std::string>& words) {
   }
   if (command == "threads" && words.size() == 1) {
     exercise_threads();
+    return 0;
+  }
+  if (command == "ranges" && words.size() == 2) {
+    compare_ranges(std::stoll(words[1]));
     return 0;
   }
   if (words.size() != 5 || (command != "allocations" && command != "sweeps")) return usage();

@@ -1,0 +1,185 @@
+"""A chain's state: taken out and put back bit for bit, and refused where it cannot be one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from obliquebart import _core
+
+State = dict[str, Any]
+MOVES = {"p_change": 0.2, "p_perturb": 0.3}
+MODELS: dict[str, dict[str, Any]] = {
+    "oblique": MOVES,
+    "paper": {"min_samples_leaf": 0},
+    "a theta for each column": {"theta_by_column": True, "theta_a": 2.0, **MOVES},
+    "axis": {"axis_rules": True},
+    "probit": {"likelihood": "probit", "leaf_sd_fixed": False},
+}
+N, N_TREES, N_LEVELS = 120, 12, 40
+
+
+def maker(**changes: Any) -> Callable[[], _core.Sampler]:
+    rng = np.random.default_rng(8)
+    x_cont = rng.uniform(-1, 1, (3, N)).astype(np.float32)
+    x_cont[1, :9] = np.nan
+    x_cat = rng.integers(0, N_LEVELS, (1, N)).astype(np.uint32)
+    data = _core.Data(x_cont, x_cat, [N_LEVELS])
+    settings = _core.Settings()
+    settings.n_trees = N_TREES
+    settings.leaf_sd = 0.3
+    for name, value in changes.items():
+        setattr(settings, name, value)
+    y = x_cont[0] + (x_cat[0] % 3) + rng.standard_normal(N)
+    y = (y > y.mean()).astype(float) if settings.likelihood == "probit" else y / y.std()
+    return lambda: _core.Sampler(data, y, None, settings, 3, 0)
+
+
+def assert_same(found: State, expected: State) -> None:
+    assert found.keys() == expected.keys()
+    for name, value in expected.items():
+        np.testing.assert_array_equal(found[name], value, err_msg=name)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_state_goes_round_bit_for_bit(name):
+    make = maker(**MODELS[name])
+    chain = make()
+    chain.run(20, 10, 2, _core.Control())
+    chain.sweep(3)
+    state, draws = chain.state(), chain.draws
+    other = make()
+    other.set_state(state)
+    other.set_draws(_core.Draws.from_arrays(draws.to_arrays(), 3, [N_LEVELS]))
+    assert_same(other.state(), state)
+    for one in (chain, other):
+        one.run(0, 20, 1, _core.Control())
+    assert_same(other.state(), chain.state())
+    assert_same(other.draws.to_arrays(), chain.draws.to_arrays())
+    assert other.check() == []
+
+
+def one_rule(state: State, kinds: list[int], words: list[list[int]]) -> State:
+    """Return the state with other structures: the first tree has these nodes, the rest none."""
+    n_rules = sum(kind == 2 for kind in kinds)
+    n_leaves = n_rules + 1
+    return state | {
+        "structure_of": np.array([[0] + [1] * (N_TREES - 1)], np.uint32),
+        "node_begin": np.array([0, len(kinds), len(kinds) + 1], np.uint64),
+        "node_kind": np.array([*kinds, 0], np.uint8),
+        "cut": np.zeros(0, np.float32),
+        "phi_count": np.zeros(0, np.uint32),
+        "phi_column": np.zeros(0, np.uint32),
+        "phi_value": np.zeros(0, np.float32),
+        "cat_column": np.zeros(n_rules, np.uint32),
+        "level_words": np.array(words, np.uint32).ravel(),
+        "outputs": np.zeros(n_leaves + N_TREES - 1, np.float32),
+        "leaf_code": np.array([*range(n_leaves), *[0] * (N_TREES - 1)], np.uint8),
+        "changed": np.ones(N_TREES, np.uint8),
+    }
+
+
+ALL = [0xFFFFFFFF, 0xFF]
+LEVEL_SETS: dict[str, tuple[list[int], list[list[int]]]] = {
+    "all left": ([2, 0, 0], [[0, 0]]),
+    "all right": ([2, 0, 0], [ALL]),
+    "levels that the parent sent away": ([2, 2, 0, 0, 0], [[7, 0], [3, 0]]),
+    "one of them sent away": ([2, 2, 0, 0, 0], [[7, 0], [12, 0]]),
+    "none left to the left": ([2, 0, 2, 0, 0], [[7, 0], [7, 0]]),
+    "the only level there": ([2, 0, 2, 0, 0], [[1, 0], [1, 0]]),
+}
+
+
+@pytest.mark.parametrize("name", LEVEL_SETS)
+def test_rules_must_split_the_levels_of_their_node(name):
+    chain = maker(**MOVES)()
+    chain.sweep(10)
+    before = chain.state()
+    with pytest.raises(ValueError, match="does not split the levels of its node"):
+        chain.set_state(one_rule(before, *LEVEL_SETS[name]))
+    assert_same(chain.state(), before)
+
+
+def test_rules_that_split_the_levels_are_taken():
+    chain = maker(min_samples_leaf=0, **MOVES)()
+    chain.sweep(10)
+    for kinds, words in (
+        ([2, 0, 0], [[7, 0]]),
+        ([2, 0, 2, 0, 0], [[7, 0], [3, 0]]),
+        ([2, 2, 0, 0, 0], [[7, 0], [0, 0xFF]]),
+    ):
+        chain.set_state(one_rule(chain.state(), kinds, words))
+        chain.sweep(200)
+
+
+def test_trees_not_marked_as_changed_must_be_those_of_the_last_draw():
+    make = maker(**MOVES)
+    chain = make()
+    chain.run(30, 5, 1, _core.Control())
+    kept = chain.draws
+    assert not chain.state()["changed"].any()
+    chain.sweep(40)
+    later = chain.state()
+    assert later["changed"].any()
+    hidden = later | {"changed": np.zeros_like(later["changed"])}
+    with pytest.raises(ValueError, match="not marked as changed differs from the last draw"):
+        chain.set_state(hidden)
+    assert_same(chain.state(), later)
+    chain.set_state(later)
+    # A new chain has no draws yet: they can come after the state.
+    other = make()
+    other.set_state(hidden)
+    with pytest.raises(ValueError, match="not marked as changed differs from the last draw"):
+        other.set_draws(kept)
+    assert other.draws.n_draws == 0
+    other.set_state(later)
+    other.set_draws(kept)
+
+
+def with_one(name: str, value: Any) -> Callable[[State], State]:
+    def change(state: State) -> State:
+        array = state[name].copy()
+        array.flat[0] = value
+        return state | {name: array}
+
+    return change
+
+
+def shortened(name: str) -> Callable[[State], State]:
+    return lambda state: state | {name: state[name][:-1]}
+
+
+BROKEN: dict[str, tuple[Callable[[State], State], str]] = {
+    "changed": (with_one("changed", 2), "changed must be 0 or 1"),
+    "changed, short": (shortened("changed"), "another number of trees"),
+    "leaf_code, twice": (lambda s: s | {"leaf_code": s["leaf_code"] * 0}, "a permutation"),
+    "leaf_code, large": (with_one("leaf_code", 251), "a permutation"),
+    "leaf_code, short": (shortened("leaf_code"), "leaf codes than of leaves"),
+    "residual": (with_one("residual", np.inf), "must be finite"),
+    "residual, short": (shortened("residual"), "another number of rows"),
+    "target": (with_one("target", np.nan), "must be finite"),
+    "rng": (lambda s: s | {"rng": s["rng"] * 0}, "random engine stands still"),
+    "theta": (with_one("theta", 1.5), "theta must be in"),
+    "theta, long": (lambda s: s | {"theta": np.full(2, 0.5)}, "another number of theta"),
+    "sigma": (lambda s: s | {"sigma": 0.0}, "sigma must be positive"),
+    "leaf_sd": (lambda s: s | {"leaf_sd": np.nan}, "leaf_sd must be positive"),
+    "n_sweeps": (lambda s: s | {"n_sweeps": 2**63 - 1}, "n_sweeps is out of range"),
+    "proposed": (with_one("proposed", 2**63 - 1), "count of moves is out of range"),
+    "accepted": (with_one("accepted", -1), "count of moves is out of range"),
+    "invalid": (with_one("invalid", 2**60), "count of moves is out of range"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_cannot_be_a_state_is_refused_and_changes_nothing(name):
+    change, message = BROKEN[name]
+    chain = maker(**MOVES)()
+    chain.sweep(20)
+    before = chain.state()
+    with pytest.raises(ValueError, match=message):
+        chain.set_state(change(before))
+    assert_same(chain.state(), before)
+    chain.set_state(before)
