@@ -42,7 +42,7 @@ def rows(
     moved = {n: bytes_moved(chain, before[n]) for n, chain in chains.items()}
     leaves = {n: mean_leaves(chain) for n, chain in chains.items()}
     same = _same_trees(chains, repeats + 2)
-    speed = bandwidth.measure()
+    speed = {**bandwidth.measure(), "l2_bytes": bandwidth.l2_bytes()}
     found = []
     for n in sizes:
         figures, reference = own[str(n)], own[str(REFERENCE)]

@@ -76,11 +76,7 @@ def _workers() -> Iterator[dict[str, Ask]]:
         process = context.Process(target=_work, args=(there,), daemon=True)
         process.start()
         there.close()
-        try:
-            runs = here.recv() == level
-        except EOFError:
-            runs = False
-        if runs:
+        if here.recv() == level:
             asks[level] = _asker(here)
             ends.append((here, process))
     if before is None:
@@ -106,7 +102,11 @@ def _asker(pipe: Connection) -> Ask:
 def _work(pipe: Connection) -> None:
     from obliquebart import _core
 
-    pipe.send(_core.simd_level())
+    try:
+        pipe.send(_core.simd_level())
+    except RuntimeError:  # this machine has no such registers
+        pipe.send(None)
+        return
     jobs: dict[Task, Callable[[], dict[str, Any]]] = {}
     while True:
         try:

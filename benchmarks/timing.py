@@ -88,18 +88,22 @@ def _length(seconds: Sweeper, target_s: float, fewest: int, most: int = 2000) ->
     return min(max(round(n_sweeps * target_s / max(taken, 1e-9)), fewest), most)
 
 
-def save(question: str, rows: list[dict[str, Any]], machine_: dict[str, Any]) -> Path:
-    """Writes benchmarks/results/QUESTION.json."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{question}.json"
+def save(
+    question: str, rows: list[dict[str, Any]], machine_: dict[str, Any], folder: Path = RESULTS
+) -> Path:
+    """Writes QUESTION.json, by default to benchmarks/results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{question}.json"
     machine_ = machine_ | {"load_after": os.getloadavg()[0]}
     path.write_text(json.dumps({"question": question, "machine": machine_, "rows": rows}, indent=1))
     return path
 
 
-def run_and_save(question: str, rows: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def run_and_save(
+    question: str, rows: Callable[[], list[dict[str, Any]]], folder: Path = RESULTS
+) -> list[dict[str, Any]]:
     """Describes the machine, measures, saves, and returns the rows."""
-    before = machine.describe()
+    about, watch = machine.describe(), machine.Watch()
     found = rows()
-    save(question, found, before)
+    save(question, found, about | watch.report(), folder)
     return found
