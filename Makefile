@@ -163,7 +163,7 @@ tutorials: .venv-tutorials/.tools  ## Make the tutorials' changes in a copy, bui
 
 # The sanitizer's runtime must be in the process before Python starts.
 SANITIZE_TESTS ?= tests/test_sampling.py tests/test_posterior.py tests/test_trees.py \
-  tests/test_predict_core.py tests/test_lp.py \
+  tests/test_predict_core.py \
   tests/test_invariants.py::test_same_bits_for_any_number_of_threads \
   tests/test_invariants.py::test_columnar_round_trip
 ASAN := address,undefined

@@ -174,6 +174,9 @@ def draw_rows() -> None:
     _line(axes, STYLES[0], n, [row["ns_per_row_tree"] for row in rows], "as burned in")
     _line(axes, STYLES[1], n, [row["same_trees_ns"] for row in rows], "the same trees")
     axes.set(xlabel="rows", ylabel="ns a row and tree")
+    axes.yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
     axes.legend(frameon=False)
     save(figure, "rows.svg")
 

@@ -52,7 +52,7 @@ def _at_most(what: str, asked: float, value: float, limit: str, unit: str = "") 
 
 
 def _show(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+    return f"{value:,.0f}" if abs(value) >= 99.95 else f"{value:#.3g}"
 
 
 def _find(rows: list[Row], **keys: Any) -> Row:
@@ -69,8 +69,9 @@ def _peers(rows: Rows, name: str, label: str, asked: dict[int, int]) -> Iterator
 
 def _sweep_limit(rows: Rows, n: int) -> str:
     ours = _find(rows("sweep"), n=n, library="obliquebart_core")
-    fixed_us = min(row["oblique_us"] for row in rows("small_n"))
-    share = fixed_us * N_TREES / 1e3 / ours["best_ms"]
+    # Processor times: the two runs need not have been equally quiet.
+    fixed_us = min(row["oblique_cpu_us"] for row in rows("small_n"))
+    share = fixed_us * N_TREES / 1e3 / ours["cpu_ms"]
     if share > 0.3:
         return f"the fixed cost of a tree update ({_show(fixed_us)} µs): {share:.0%} of the sweep"
     return _traffic(_find(rows("rows"), n=n), ours["ns_per_row_tree"])
@@ -82,11 +83,18 @@ def _traffic(row: Row, ns: float) -> str:
     level = "L2" if 4 * row["n"] <= row["l2_bytes"] else "L3"
     speed = row["bytes_per_row_tree"] / ns
     share = speed / row[f"{level}_gb_s"]
-    kind = "bandwidth" if share > 0.6 else "instructions"
-    return (
+    kind = "bandwidth" if share > 0.6 else "instructions more than bandwidth"
+    told = (
         f"{kind}: {_show(row['bytes_per_row_tree'])} bytes a row and tree, {_show(speed)} GB/s of "
         f"the {_show(row[f'{level}_gb_s'])} that `a += b` reaches in {level}"
     )
+    slower = row["same_trees_over_reference"]
+    if slower > 1.1:  # what cannot be instructions: they are the same
+        told += (
+            f"; {_show(row['codes_mb'])} MB of codes do not stay in L2, for which the same trees "
+            f"cost {_show(slower)} times as much a row as at 10,000"
+        )
+    return told
 
 
 def _rules(rows: Rows) -> Iterator[Row]:
@@ -105,8 +113,11 @@ def _rules(rows: Rows) -> Iterator[Row]:
 def _flat(rows: Rows) -> Iterator[Row]:
     large, small = (_find(rows("rows"), n=n) for n in (1_000_000, 10_000))
     what = "ns a row and tree at n = 1,000,000 over those at 10,000"
-    leaves = f"{_show(large['leaves'])} leaves a tree against {_show(small['leaves'])}"
-    yield _at_most(f"{what}, as burned in", 1.4, large["over_reference"], leaves, " times")
+    limit = (
+        f"{_show(large['leaves'])} leaves a tree against {_show(small['leaves'])}; "
+        f"{_traffic(large, large['ns_per_row_tree'])}"
+    )
+    yield _at_most(f"{what}, as burned in", 1.4, large["over_reference"], limit, " times")
     memory = large["code_bytes_per_row_tree"]
     limit = (
         f"{_show(memory)} bytes a row and tree come from memory "
@@ -138,23 +149,29 @@ def _small_n(rows: Rows, instructions: dict[str, int]) -> Iterator[Row]:
     yield _at_most("a tree update at n = 100", 1.0, row["oblique_us"], limit, " µs")
 
 
+# What was asked is that they "cost no more than their data". Read here as: many columns, no more
+# than reading all of them once; many levels, whose codes are as many bytes as few, no more than a
+# tenth above few.
+LEVELS_TOLERANCE = 1.1
+
+
 def _columns(rows: Rows) -> Iterator[Row]:
-    continuous = [row for row in rows("columns") if row["kind"].startswith("continuous")]
-    row = max(continuous, key=lambda row: row["size"])
-    yield _line(
-        f"p = {row['size']:,} against p = {continuous[0]['size']}, n = {row['n']:,}",
-        f"at most {_show(row['data_ms'])} ms more, what reading the columns once takes",
-        f"{_show(row['extra_ms'])} ms more",
-        row["extra_ms"] <= row["data_ms"],
-        "the columns of the proposed rules come from memory instead of a cache",
-    )
-    for kind in sorted({row["kind"] for row in rows("columns")} - {row["kind"]}):
-        levels = [row for row in rows("columns") if row["kind"] == kind]
-        few, many = levels[0], levels[-1]
-        limit = f"{_show(many['leaves'])} leaves a tree against {_show(few['leaves'])}"
-        what = f"{many['size']} against {few['size']} {kind}"
-        # The same bytes a row; a tenth for other trees and the noise of the clock.
-        yield _at_most(what, 1.1, many["ratio"], limit, " times")
+    kinds: dict[str, list[Row]] = {}
+    for row in rows("columns"):
+        kinds.setdefault(row["kind"], []).append(row)
+    for kind, found in kinds.items():
+        few, many = found[0], found[-1]
+        what = f"{many['size']:,} against {few['size']} {kind}, n = {many['n']:,}"
+        if kind.startswith("continuous"):
+            asked = f"at most {_show(many['data_ms'])} ms more: reading the columns once"
+            measured = f"{_show(many['extra_ms'])} ms more, {_show(many['ratio'])} times"
+            limit = "columns of the proposed rules come from memory instead of a cache"
+            yield _line(what, asked, measured, many["extra_ms"] <= many["data_ms"], limit)
+        else:
+            limit = f"{_show(many['leaves'])} leaves a tree against {_show(few['leaves'])}"
+            line = _at_most(what, LEVELS_TOLERANCE, many["ratio"], limit, " times")
+            line["asked"] += ": as many bytes"
+            yield line
 
 
 def _probit(rows: Rows) -> Iterator[Row]:
@@ -177,8 +194,8 @@ def _fit(rows: Rows) -> Iterator[Row]:
     found = rows("fit")
     ours = _find(found, library="obliquebart")
     forest = next(row for row in found if "random forest" in row["library"])
-    sweeps_s = 2000 * N_TREES * _find(rows("small_n"), n=ours["n"])["default_us"] / 1e6
-    limit = f"the sweeps: {_show(sweeps_s)} s"
+    sweeps_s = 2000 * N_TREES * _find(rows("small_n"), n=ours["n"])["default_cpu_us"] / 1e6
+    limit = f"the sweeps: {_show(sweeps_s)} of {_show(ours['cpu_s'])} CPU seconds"
     line = _at_most(f"`fit`, 1000 + 1000 sweeps, n = {ours['n']}", 0.4, ours["best_s"], limit, " s")
     line["measured"] += f"; scikit-learn's random forest takes {_show(forest['ratio'])} times that"
     yield line
