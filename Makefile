@@ -7,6 +7,7 @@ SHELL := /bin/bash
 
 VERSIONS := 3.10 3.11 3.12 3.13
 PYTEST_ARGS ?=
+BENCH_ARGS ?=
 
 # The interpreter of a version, X.Y or "any": on the path or installed by pyenv; must really start.
 define find-python
@@ -110,14 +111,14 @@ bugs: .venv-bugs/.built  ## Show that the tests catch every planted bug
 	@touch $@
 
 .PHONY: bench
-bench: .venv-bench/.built  ## Time a sweep against other packages, in an environment of its own
-	.venv-bench/bin/python benchmarks/bench_sweep.py
+bench: .venv-bench/.built  ## Answer the questions of docs/performance.md with small sizes (minutes)
+	.venv-bench/bin/python benchmarks/run.py --quick $(BENCH_ARGS)
 
 .PHONY: bench-full
-bench-full: .venv-bench/.built  ## Answer every question of docs/performance.md again
-	.venv-bench/bin/python benchmarks/bench_sweep.py --full
-	.venv-bench/bin/python benchmarks/bench_accuracy.py
+bench-full: .venv-bench/.built  ## Answer them in full, and write that page (an hour, quiet machine)
+	.venv-bench/bin/python benchmarks/run.py $(BENCH_ARGS)
 	.venv-bench/bin/python benchmarks/report.py
+	.venv-bench/bin/python docs/tools/readme.py
 
 .venv-bench/.tools: pyproject.toml benchmarks/requirements.txt
 	$(call new-env,$(PYTHON),.venv-bench)
@@ -162,14 +163,26 @@ tutorials: .venv-tutorials/.tools  ## Make the tutorials' changes in a copy, bui
 
 # The sanitizer's runtime must be in the process before Python starts.
 SANITIZE_TESTS ?= tests/test_sampling.py tests/test_posterior.py tests/test_trees.py \
+  tests/test_predict_core.py \
   tests/test_invariants.py::test_same_bits_for_any_number_of_threads \
   tests/test_invariants.py::test_columnar_round_trip
 ASAN := address,undefined
 preload = $(shell $${CXX:-c++} -print-file-name=lib$(1).so)
 asan-env = LD_PRELOAD="$(call preload,asan) $(call preload,ubsan) $(call preload,stdc++)" \
   ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
+# Every scenario of the core without Python, with each set of kernels that this machine can run.
+define drive
+	for simd in baseline avx2 avx512; do \
+	  export OBLIQUEBART_SIMD=$$simd; \
+	  $(1) about || continue; \
+	  for name in $$($(1) list | sed 's/.*: "\(.*\)".*/\1/'); do \
+	    $(1) sweeps $$name 2500 3 30 >/dev/null; done; \
+	  $(1) threads; done
+endef
 .PHONY: sanitize
 sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests under the sanitizers
+	$(call drive,build/asan/obart_driver)
+	$(call drive,build/tsan/obart_driver)
 	$(asan-env) .venv-asan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
 	LD_PRELOAD="$(call preload,tsan) $(call preload,stdc++)" \
 	  .venv-tsan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)

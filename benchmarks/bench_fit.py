@@ -15,7 +15,7 @@ from table import print_table
 OURS = "obliquebart"
 
 
-def rows(n: int = 400) -> list[dict[str, Any]]:
+def rows(n: int = 400, repeats: int = 9) -> list[dict[str, Any]]:
     problem = friedman(n)
     trees = adapters.load("sklearn_trees")
     ours = adapters.load("obliquebart_core")
@@ -26,12 +26,14 @@ def rows(n: int = 400) -> list[dict[str, Any]]:
         "scikit-learn extra trees, 500 trees": trees.extra_trees_fitter(problem),
         "xgboost": adapters.load("xgboost_trees").fitter(problem),
     }
-    measured = timing.measure_calls(calls, repeats=9)
+    measured = timing.measure_calls(calls, repeats=repeats)
     return [
         {"library": name, "n": n, **seconds, "ratio": seconds["best_s"] / measured[OURS]["best_s"]}
         for name, seconds in measured.items()
     ]
 
+
+QUICK = {"repeats": 3}
 
 if __name__ == "__main__":
     print_table(timing.run_and_save("fit", rows))

@@ -10,12 +10,14 @@ from problem import friedman
 from table import print_table
 
 
-def rows(sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> list[dict[str, Any]]:
+def rows(
+    sizes: tuple[int, ...] = (1_000, 10_000, 100_000), repeats: int = 9
+) -> list[dict[str, Any]]:
     found = []
     for n in sizes:
         problem = friedman(n)
         sweepers = {kind: sweeper(problem, 300, likelihood=kind) for kind in ("gaussian", "probit")}
-        measured = timing.measure_sweeps(sweepers, repeats=9, target_s=0.5)
+        measured = timing.measure_sweeps(sweepers, repeats=repeats, target_s=0.5)
         found.append(
             {
                 "n": n,
@@ -27,6 +29,8 @@ def rows(sizes: tuple[int, ...] = (1_000, 10_000, 100_000)) -> list[dict[str, An
         )
     return found
 
+
+QUICK = {"repeats": 3}
 
 if __name__ == "__main__":
     print_table(timing.run_and_save("probit", rows))

@@ -1,15 +1,11 @@
 """How many milliseconds does a sweep take, against the fastest peers on the CPU?
 
 Friedman data, p = 10, 200 trees; every contestant is burned in, then timed in turns.
-
-    python benchmarks/bench_sweep.py          n = 1,000, 10,000, 100,000 (minutes)
-    python benchmarks/bench_sweep.py --full   and every other question of this folder
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -22,10 +18,11 @@ PEERS = ("stochtree_bart", "bartz_bart")
 OURS = "obliquebart_core"
 SIZES = (1_000, 10_000, 100_000)
 BURN_IN = {1_000: 300, 10_000: 200, 100_000: 100}  # the same for all; trees have settled by then
-QUESTIONS = ("rules", "rows", "threads", "probit", "predict", "fit")
 
 
-def rows(sizes: Sequence[int], names: Sequence[str], repeats: int) -> list[dict[str, Any]]:
+def rows(
+    sizes: Sequence[int] = SIZES, names: Sequence[str] = (OURS, *PEERS), repeats: int = 7
+) -> list[dict[str, Any]]:
     found = []
     for n in sizes:
         problem = friedman(n)
@@ -49,19 +46,15 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
     parser.add_argument("--libraries", nargs="+", default=(OURS, *PEERS))
     parser.add_argument("--repeats", type=int, default=7)
-    parser.add_argument("--full", action="store_true", help="answer every other question too")
     options = parser.parse_args()
 
     found = timing.run_and_save(
         "sweep", lambda: rows(options.sizes, options.libraries, options.repeats)
     )
     print_table(found)
-    if options.full:
-        for name in QUESTIONS:
-            question = importlib.import_module(f"bench_{name}")
-            print(f"\n{question.__doc__.splitlines()[0]}")
-            print_table(timing.run_and_save(name, question.rows))
 
+
+QUICK = {"sizes": (1_000, 10_000), "repeats": 3}
 
 if __name__ == "__main__":
     main()

@@ -5,11 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import os
 import platform
+import time
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("obliquebart", "stochtree", "bartz", "jax", "scikit-learn", "xgboost", "numpy")
+PACKAGES = ("obliquebart", "stochtree", "bartz", "jax", "pymc-bart", "scikit-learn", "xgboost")
+PACKAGES += ("numpy",)
 FLAGS = ("sse4_2", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "avx512vbmi", "asimd", "sve")
 
 
@@ -20,7 +22,7 @@ def describe() -> dict[str, Any]:
         "family_model": f"{_cpuinfo('cpu family')}/{_cpuinfo('model')}",
         "flags": [flag for flag in FLAGS if flag in (_cpuinfo("flags") or "").split()],
         "cores": len(os.sched_getaffinity(0)),
-        "caches": _caches(),
+        "caches": caches(),
         "memory_gib": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1),
         "system": f"{platform.system()} {platform.machine()}",
         "python": platform.python_version(),
@@ -29,6 +31,44 @@ def describe() -> dict[str, Any]:
         "date": dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"),
         "load_before": os.getloadavg()[0],
     }
+
+
+class Watch:
+    """How many cores other jobs, or other guests of the host, had on average since it was made.
+
+    The load average would not do: it remembers the benchmark before.
+    """
+
+    def __init__(self) -> None:
+        self._start = (time.perf_counter(), _own_seconds(), _busy_seconds())
+
+    def report(self) -> dict[str, float]:
+        start, own, busy = self._start
+        now = _busy_seconds()
+        if busy is None or now is None:
+            return {}
+        elapsed = time.perf_counter() - start
+        others = now[0] - busy[0] - (_own_seconds() - own)
+        return {
+            "other_cores": max(others, 0.0) / elapsed,
+            "stolen_cores": (now[1] - busy[1]) / elapsed,
+        }
+
+
+def _own_seconds() -> float:
+    """Processor time of this process and of children that have ended."""
+    return sum(os.times()[:4])
+
+
+def _busy_seconds() -> tuple[float, float] | None:
+    """Of all cores since the machine started: at work, and taken by the host."""
+    path = Path("/proc/stat")
+    if not path.exists():
+        return None
+    ticks = [int(word) for word in path.read_text().split("\n", 1)[0].split()[1:]]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = ticks[:8]
+    hertz = os.sysconf("SC_CLK_TCK")
+    return (user + nice + system + irq + softirq) / hertz, steal / hertz
 
 
 def _cpuinfo(key: str) -> str | None:
@@ -42,7 +82,7 @@ def _cpuinfo(key: str) -> str | None:
     return None
 
 
-def _caches() -> dict[str, str]:
+def caches() -> dict[str, str]:
     found = {}
     for folder in sorted(Path("/sys/devices/system/cpu/cpu0/cache").glob("index*")):
         level, kind, size = (

@@ -1,18 +1,21 @@
 """Writes the tables and pictures of docs/performance.md from benchmarks/results/*.json.
 
 A table stands between `<!-- table: NAME -->` and `<!-- end -->`; the prose around it is untouched.
+With --check nothing is written: the exit status says whether the page is up to date.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-from table import markdown, show
+import targets
+from table import markdown
 
 mpl.use("svg")
 import matplotlib.pyplot as plt
@@ -27,7 +30,13 @@ LABELS = {
     "bartz_bart": "bartz, all cores",
 }
 
-QUESTIONS = ("sweep", "rows", "rules", "threads", "probit", "predict", "fit")
+INSTRUCTIONS = Path(__file__).parent / "instructions.json"
+QUIET_CORES = 0.1
+# Lines that differ without colour.
+STYLES = ("o-", "s--", "^:", "D-.")
+
+QUESTIONS = ("sweep", "pymc", "small_n", "rows", "columns", "rules", "threads", "probit")
+QUESTIONS += ("predict", "fit", "memory", "simd", "accuracy")
 QUESTIONS += ("paper_regression", "paper_classification")
 
 Rows = list[dict[str, Any]]
@@ -37,8 +46,22 @@ def result(question: str) -> dict[str, Any]:
     return json.loads((RESULTS / f"{question}.json").read_text())
 
 
+def target_table() -> str:
+    # Counts repeat for one compiler; the first of the file is what the others are compared with.
+    recorded = json.loads(INSTRUCTIONS.read_text())
+    counts = next(iter(recorded.values()), {})
+    columns = {
+        "what": "what",
+        "asked": "asked",
+        "measured": "measured",
+        "met": "met",
+        "limit": "what limits it",
+    }
+    return markdown(targets.table(lambda question: result(question)["rows"], counts), columns)
+
+
 def machine_table() -> str:
-    seen = {}
+    seen: dict[str, tuple[dict[str, Any], list[str]]] = {}
     for question in QUESTIONS:
         about = result(question)["machine"]
         key = json.dumps([about[k] for k in ("cpu", "family_model", "cores", "versions")])
@@ -47,20 +70,32 @@ def machine_table() -> str:
     for about, questions in seen.values():
         versions = ", ".join(f"{name} {v}" for name, v in about["versions"].items())
         caches = ", ".join(f"{level} {size}" for level, size in about["caches"].items())
-        loads = [result(question)["machine"]["load_before"] for question in questions]
         lines.append(
             f"- {', '.join(questions)}: {about['cpu']} (family/model {about['family_model']}), "
             f"{about['cores']} cores, {caches}, {about['memory_gib']} GiB, "
             f"{', '.join(about['flags'])}; kernels: {about['simd_level']}; "
-            f"load when a run began: {show(min(loads))} to {show(max(loads))}; "
             f"Python {about['python']}, {versions}; {about['date'][:10]}."
         )
-        if max(loads) > 0.5:
-            lines.append(
-                "- **Other jobs shared the cores of this run**: milliseconds are too large, and of "
-                "the ratios those of CPU times say most. Figures of a quiet machine will follow."
-            )
-    return "\n".join(lines)
+    return "\n".join(lines + _quietness())
+
+
+def _quietness() -> list[str]:
+    """Names the runs that other jobs disturbed."""
+    busy = []
+    for question in QUESTIONS:
+        if question.startswith("paper"):
+            continue
+        about = result(question)["machine"]
+        others = about.get("other_cores", about["load_before"]) + about.get("stolen_cores", 0.0)
+        if others > QUIET_CORES:
+            busy.append(f"{question} ({others:.1f})")
+    if not busy:
+        return []
+    return [
+        f"- **Other jobs shared the cores** while these ran (cores that they had on average): "
+        f"{', '.join(busy)}. Their milliseconds are too large, and of their ratios those of CPU "
+        "times say most."
+    ]
 
 
 def sweep_table() -> str:
@@ -81,6 +116,14 @@ def sweep_table() -> str:
     columns |= {f"{name} ratio": f"{name.split('_')[0]} / ours" for name in names[1:]}
     columns |= {"ns": "ns a row and tree, ours"}
     return markdown(lines, columns)
+
+
+def bandwidth_table() -> str:
+    """One core, `a += b` in float32, from the run that answered "rows"."""
+    row = result("rows")["rows"][0]
+    names = {"L2": "second level", "L3": "third level", "memory": "memory"}
+    lines = [{"where": label, "speed": row[f"{key}_gb_s"]} for key, label in names.items()]
+    return markdown(lines, {"where": "arrays in", "speed": "GB/s"})
 
 
 def plain_table(question: str, columns: dict[str, str]) -> Callable[[], str]:
@@ -116,9 +159,9 @@ def paper_table(task: str) -> Callable[[], str]:
 def draw_sweeps() -> None:
     rows: Rows = result("sweep")["rows"]
     figure, axes = plt.subplots(figsize=(5, 3.4), layout="constrained")
-    for name, label in LABELS.items():
+    for style, (name, label) in zip(STYLES, LABELS.items(), strict=False):
         own = [row for row in rows if row["library"] == name]
-        axes.loglog([r["n"] for r in own], [r["best_ms"] for r in own], "o-", label=label)
+        _line(axes, style, [r["n"] for r in own], [r["best_ms"] for r in own], label)
     axes.set(xlabel="rows", ylabel="milliseconds a sweep of 200 trees")
     axes.legend(frameon=False)
     save(figure, "sweep.svg")
@@ -126,10 +169,33 @@ def draw_sweeps() -> None:
 
 def draw_rows() -> None:
     rows: Rows = result("rows")["rows"]
+    n = [row["n"] for row in rows]
     figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
-    axes.loglog([r["n"] for r in rows], [r["ns_per_row_tree"] for r in rows], "o-")
+    _line(axes, STYLES[0], n, [row["ns_per_row_tree"] for row in rows], "as burned in")
+    _line(axes, STYLES[1], n, [row["same_trees_ns"] for row in rows], "the same trees")
     axes.set(xlabel="rows", ylabel="ns a row and tree")
+    axes.yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
+    axes.yaxis.set_major_formatter("{x:g}")
+    axes.yaxis.set_minor_formatter("")
+    axes.legend(frameon=False)
     save(figure, "rows.svg")
+
+
+def draw_small_n() -> None:
+    rows: Rows = result("small_n")["rows"]
+    n = [row["n"] for row in rows]
+    figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
+    kinds = {"oblique": "oblique", "axis": "axis-aligned", "default": "oblique, default prior"}
+    for style, (name, label) in zip(STYLES, kinds.items(), strict=False):
+        _line(axes, style, n, [row[f"{name}_us"] for row in rows], label)
+    axes.set(xlabel="rows", ylabel="µs a tree update", xscale="linear", yscale="linear")
+    axes.set_ylim(bottom=0)
+    axes.legend(frameon=False)
+    save(figure, "small_n.svg")
+
+
+def _line(axes: Any, style: str, x: list[float], y: list[float], label: str) -> None:
+    axes.loglog(x, y, style, color="black", markerfacecolor="white", label=label)
 
 
 def save(figure: Any, name: str) -> None:
@@ -141,6 +207,7 @@ def save(figure: Any, name: str) -> None:
 
 TABLES: dict[str, Callable[[], str]] = {
     "machine": machine_table,
+    "targets": target_table,
     "sweep": sweep_table,
     "rules": plain_table(
         "rules",
@@ -160,13 +227,27 @@ TABLES: dict[str, Callable[[], str]] = {
             "n": "n",
             "ms": "ms a sweep",
             "us_per_tree": "µs a tree",
-            "ns_per_row_tree": "ns a row and tree",
             "leaves": "leaves a tree",
+            "ns_per_row_tree": "ns a row and tree",
             "over_reference": "over that at 10,000",
+            "same_trees_leaves": "leaves, the same trees",
             "same_trees_ns": "ns, the same trees",
             "same_trees_over_reference": "over that at 10,000 ",
         },
     ),
+    "traffic": plain_table(
+        "rows",
+        {
+            "n": "n",
+            "codes_mb": "codes (MB)",
+            "columns_a_rule": "columns a rule",
+            "accepted": "moves accepted",
+            "bytes_per_row_tree": "bytes a row and tree",
+            "code_bytes_per_row_tree": "of these codes and bits",
+            "gb_s": "GB/s",
+        },
+    ),
+    "bandwidth": bandwidth_table,
     "threads": plain_table(
         "threads",
         {
@@ -174,7 +255,88 @@ TABLES: dict[str, Callable[[], str]] = {
             "one_thread_ms": "one thread (ms)",
             "two_threads_ms": "two threads (ms)",
             "speedup": "speed-up",
+            "speedup_best": "best against best",
+            "cpu_ratio": "ratio of CPU times",
             "same_bits": "same bits",
+            "pairs": "pairs of sweeps",
+            "load_before": "load before",
+            "load_after": "load after",
+        },
+    ),
+    "pymc": plain_table(
+        "pymc",
+        {
+            "n": "n",
+            "n_burn": "sweeps before",
+            "ours_ms": "obliquebart (ms)",
+            "pymc_ms": "pymc-bart (ms)",
+            "ratio": "pymc-bart / ours",
+            "ratio_cpu": "ratio of CPU times",
+            "pymc_sweeps": "its sweeps timed",
+            "repeats": "repeats",
+        },
+    ),
+    "small_n": plain_table(
+        "small_n",
+        {
+            "n": "n",
+            "oblique_us": "oblique (µs)",
+            "axis_us": "axis-aligned (µs)",
+            "default_us": "oblique, default prior (µs)",
+            "oblique_cpu_us": "oblique, CPU (µs)",
+            "axis_cpu_us": "axis-aligned, CPU (µs)",
+            "ratio": "oblique / axis-aligned",
+        },
+    ),
+    "columns": plain_table(
+        "columns",
+        {
+            "kind": "what",
+            "size": "how many",
+            "ms": "ms a sweep",
+            "ratio": "over the first",
+            "ratio_cpu": "ratio of CPU times",
+            "leaves": "leaves a tree",
+            "extra_ms": "ms more",
+            "data_ms": "ms to read the columns once",
+        },
+    ),
+    "memory": plain_table(
+        "memory",
+        {
+            "kind": "what",
+            "n": "n",
+            "peak_mb": "peak (MB)",
+            "bound_mb": "bound (MB)",
+            "bytes_a_row": "bytes a row",
+            "bound_bytes_a_row": "4 p + 2 M + 32",
+            "of_bound": "share of the bound",
+        },
+    ),
+    "simd": plain_table(
+        "simd",
+        {
+            "what": "what",
+            "n": "n",
+            "level": "kernels",
+            "ms": "ms",
+            "faster": "times the speed of baseline",
+            "faster_cpu": "the same, CPU times",
+            "same_bits": "same bits",
+        },
+    ),
+    "accuracy": plain_table(
+        "accuracy",
+        {
+            "p": "p",
+            "library": "who",
+            "repeats": "data sets",
+            "rmse": "RMSE",
+            "se": "s.e.",
+            "over_ours": "over ours, one chain",
+            "difference": "difference on the same data",
+            "difference_se": "s.e. of it",
+            "seconds": "seconds, fit and predict",
         },
     ),
     "probit": plain_table(
@@ -207,11 +369,17 @@ def fill(page: str) -> str:
     return re.sub(r"<!-- table: (\w+) -->.*?<!-- end -->", table, page, flags=re.DOTALL)
 
 
-def main() -> None:
-    PAGE.write_text(fill(PAGE.read_text()))
+def main() -> int:
+    page = PAGE.read_text("utf-8")
+    new = fill(page)
+    if "--check" in sys.argv:
+        return int(new != page)
+    PAGE.write_text(new, "utf-8")
     draw_sweeps()
     draw_rows()
+    draw_small_n()
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

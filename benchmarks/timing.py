@@ -20,7 +20,7 @@ Sweeper = Callable[[int], float]
 
 
 def measure_sweeps(
-    sweepers: Mapping[str, Sweeper], *, repeats: int, target_s: float = 1.0
+    sweepers: Mapping[str, Sweeper], *, repeats: int, target_s: float = 1.0, fewest: int = FEWEST
 ) -> dict[str, dict[str, float]]:
     """Milliseconds a sweep of each contestant, all of them once in every round.
 
@@ -28,7 +28,7 @@ def measure_sweeps(
     "best" is the least long run minus the least short run: other jobs on the machine only add time.
     "cpu" is the processor time of all threads, which other jobs hardly touch.
     """
-    lengths = {name: _length(seconds, target_s) for name, seconds in sweepers.items()}
+    lengths = {name: _length(seconds, target_s, fewest) for name, seconds in sweepers.items()}
     runs: dict[tuple[str, int], list[tuple[float, float]]] = {}
     for _ in range(repeats):
         for name, seconds in sweepers.items():
@@ -78,28 +78,32 @@ def measure_calls(
     }
 
 
-def _length(seconds: Sweeper, target_s: float, most: int = 2000) -> int:
+def _length(seconds: Sweeper, target_s: float, fewest: int, most: int = 2000) -> int:
     """Sweeps that take about `target_s`; the first call also compiles and warms up."""
     seconds(SHORT)
     fixed = seconds(SHORT)
-    n_sweeps = FEWEST
+    n_sweeps = fewest
     while (taken := seconds(SHORT + n_sweeps) - fixed) < 0.2 * target_s and n_sweeps < most:
         n_sweeps *= 4
-    return min(max(round(n_sweeps * target_s / max(taken, 1e-9)), FEWEST), most)
+    return min(max(round(n_sweeps * target_s / max(taken, 1e-9)), fewest), most)
 
 
-def save(question: str, rows: list[dict[str, Any]], machine_: dict[str, Any]) -> Path:
-    """Writes benchmarks/results/QUESTION.json."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{question}.json"
+def save(
+    question: str, rows: list[dict[str, Any]], machine_: dict[str, Any], folder: Path = RESULTS
+) -> Path:
+    """Writes QUESTION.json, by default to benchmarks/results."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{question}.json"
     machine_ = machine_ | {"load_after": os.getloadavg()[0]}
     path.write_text(json.dumps({"question": question, "machine": machine_, "rows": rows}, indent=1))
     return path
 
 
-def run_and_save(question: str, rows: Callable[[], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def run_and_save(
+    question: str, rows: Callable[[], list[dict[str, Any]]], folder: Path = RESULTS
+) -> list[dict[str, Any]]:
     """Describes the machine, measures, saves, and returns the rows."""
-    before = machine.describe()
+    about, watch = machine.describe(), machine.Watch()
     found = rows()
-    save(question, found, before)
+    save(question, found, about | watch.report(), folder)
     return found

@@ -39,9 +39,39 @@ def sampler(
     return _core.Sampler(columns(problem.x), outcome.values, None, engine, problem.seed, 0)
 
 
+def categorical_sampler(
+    problem: Problem, n_levels: int, n_columns: int, *, continuous: bool = True
+) -> _core.Sampler:
+    """The paper's prior; every level of the new columns adds its own standard normal to y."""
+    rng = np.random.default_rng(problem.seed)
+    codes = rng.integers(n_levels, size=(n_columns, len(problem.y)), dtype=np.uint32)
+    effects = rng.normal(size=(n_columns, n_levels))
+    y = problem.y + np.take_along_axis(effects, codes.astype(np.intp), axis=1).sum(axis=0)
+    x = problem.x if continuous else problem.x[:, :0]
+    data = _core.Data(
+        np.ascontiguousarray(2 * x.T - 1, dtype=np.float32), codes, [n_levels] * n_columns
+    )
+    outcome = continuous_outcome(y)
+    hyper = Hyperparameters(prior="paper", n_trees=problem.n_trees, min_samples_leaf=1)
+    engine = calibrate(hyper.validated(), outcome, x.shape[1])
+    return _core.Sampler(data, outcome.values, None, engine, problem.seed, 0)
+
+
+def mean_leaves(chain: _core.Sampler) -> float:
+    """Leaves a tree."""
+    draws = chain.ensemble()
+    kinds = draws.to_arrays()["node_kind"] & 3
+    return float(np.count_nonzero(kinds == 0) / draws.n_trees)
+
+
 def sweeper(problem: Problem, n_burn: int, **settings: Any) -> Callable[[int], float]:
     chain = sampler(problem, **settings)
     chain.sweep(n_burn)
+    return timed(chain)
+
+
+def timed(chain: _core.Sampler) -> Callable[[int], float]:
+    """The wall time of so many more sweeps."""
 
     def seconds(n_sweeps: int) -> float:
         start = time.perf_counter()
