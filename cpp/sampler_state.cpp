@@ -258,8 +258,7 @@ void Sampler::return_to_start() {
     });
   pools_ = std::move(pools);
   reserve();
-  for (std::size_t m = 0; m < trees_.size(); ++m)
-    if (moved_[m] != 0) route_rows(m);
+  route_rows(moved_);
   changed_ = start_.changed;
   std::copy(start_.residual.begin(), start_.residual.end(), residual_.data());
   if (settings_.likelihood == LikelihoodKind::probit) likelihood_.set_target(start_.target.data());
