@@ -95,9 +95,11 @@ void CellGeometry::connect(std::span<const PhiEntry> phi) {
 Range CellGeometry::box_range(std::span<const PhiEntry> phi) const {
   Range range;
   for (const PhiEntry& entry : phi) {
-    // phi'x is largest where value x is |value| times the largest of x or of -x.
-    const double size = std::abs(static_cast<double>(entry.value));
-    const bool up = entry.value > 0.0F || OBART_BUG(range_mirrored);
+    // value x is at most |value| times the largest of x, or of -x where value < 0.
+    const bool mirrored = OBART_BUG(range_mirrored);
+    const auto value = static_cast<double>(entry.value);
+    const double size = mirrored ? value : std::abs(value);
+    const bool up = value > 0.0 || mirrored;
     range.lo -= size * bounds_[entry.column].largest[!up];
     range.hi += size * bounds_[entry.column].largest[up];
   }
@@ -187,12 +189,23 @@ Range CellGeometry::lp_range() {
   return {-lowest.value, highest.value, true};
 }
 
+// Whether a row may share a column with phi: one bit a column, modulo 64. Most do not, and this is
+// quicker to see than to gather them.
+bool CellGeometry::may_be_linked(std::span<const PhiEntry> phi) const {
+  std::uint64_t in_phi = 0;
+  for (const PhiEntry& entry : phi) in_phi |= std::uint64_t{1} << (entry.column % 64);
+  std::uint64_t in_rows = 0;
+  for (const Row& row : rows_)
+    for (const PhiEntry& entry : row.phi) in_rows |= std::uint64_t{1} << (entry.column % 64);
+  return (in_phi & in_rows) != 0;
+}
+
 Range CellGeometry::range(const RulePools& pools, const Tree& tree, int node,
                           std::span<const PhiEntry> phi) {
   Range range;
   if (collect(pools, tree, node)) {
-    const bool has_rows =
-        !rows_.empty() && (rows_.size() == 1 ? gather_one(phi, rows_[0]) : gather(phi));
+    const bool has_rows = !rows_.empty() && may_be_linked(phi) &&
+                          (rows_.size() == 1 ? gather_one(phi, rows_[0]) : gather(phi));
     range = has_rows ? lp_range() : box_range(phi);
     range.valid = range.hi - range.lo > kMinRangeWidth;
   }

@@ -52,6 +52,7 @@ class CellGeometry {
   void touch(std::uint32_t column);
   void make_room(std::size_t n_rows, std::size_t n_cols);
   void connect(std::span<const PhiEntry> phi);
+  bool may_be_linked(std::span<const PhiEntry> phi) const;
   bool gather(std::span<const PhiEntry> phi);
   bool gather_one(std::span<const PhiEntry> phi, const Row& row);
   Range box_range(std::span<const PhiEntry> phi) const;

@@ -68,16 +68,16 @@ double log_proper_mass(std::uint32_t n_levels) {
 RulePrior::RulePrior(const Data& data, const Settings& settings)
     : data_(data), settings_(settings) {
   phi_.reserve(static_cast<std::size_t>(data.p_cont()));
-  slab_.reserve(static_cast<std::size_t>(data.p_cont()));
+  slab_.resize(static_cast<std::size_t>(data.p_cont()));
   std::uint32_t words = 0;
   for (const std::uint32_t n : data.n_levels()) words = std::max(words, level_words(n));
   available_.resize(words);
   for (std::int64_t j = 0; j < data.p_cont(); ++j) any_missing_ |= data.has_missing(j);
-  set_theta({settings.theta});
   theta_.reserve(static_cast<std::size_t>(data.p_cont()));
   zero_run_.reserve(static_cast<std::size_t>(data.p_cont()));
   nonzero_run_.reserve(static_cast<std::size_t>(data.p_cont()));
   column_cdf_.reserve(static_cast<std::size_t>(data.p_cont()));
+  set_theta({settings.theta});
 }
 
 void RulePrior::set_theta(const std::vector<double>& theta) {
@@ -206,15 +206,15 @@ bool RulePrior::draw_direction(Rng& rng) {
     phi_[0].value = std::copysign(1.0F, static_cast<float>(value));
     return value != 0.0;
   }
+  const std::size_t n = phi_.size();
   double norm = 0.0;
-  slab_.resize(phi_.size());
-  for (double& value : slab_) {
-    value = rng.normal();
-    norm += value * value;
+  for (std::size_t k = 0; k < n; ++k) {
+    slab_[k] = rng.normal();
+    norm += slab_[k] * slab_[k];
   }
   norm = std::sqrt(norm);
   if (!(norm > 0.0)) return false;
-  for (std::size_t k = 0; k < phi_.size(); ++k) phi_[k].value = static_cast<float>(slab_[k] / norm);
+  for (std::size_t k = 0; k < n; ++k) phi_[k].value = static_cast<float>(slab_[k] / norm);
   return true;
 }
 

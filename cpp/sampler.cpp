@@ -574,52 +574,71 @@ void Sampler::refresh_residual() {
   }
 }
 
-void Sampler::rebuild_codes() {
-  for (std::size_t m = 0; m < trees_.size(); ++m) {
-    route_rows(m);
-    Tree& tree = trees_[m];
-    std::array<std::int64_t, kTableSize> count{};
-    if (tree.is_root_only())
-      count[0] = data_->n_rows();
-    else
-      for (std::int64_t i = 0; i < data_->n_rows(); ++i) ++count[codes(m)[i]];
-    for (int c = 0; c < tree.n_leaves(); ++c)
-      tree.leaf_node(c).n_rows = count[static_cast<std::size_t>(c)];
-  }
-}
+void Sampler::rebuild_codes() { route_rows(std::vector<std::uint8_t>(trees_.size(), 1)); }
 
-// The codes of tree m: all rows start in the leftmost leaf; each rule, from the root down, sends
-// those on its right to the leftmost leaf there.
-void Sampler::route_rows(std::size_t m) {
-  const Tree& tree = trees_[m];
-  const auto first_code = [&](int i) {
-    while (!tree.node(i).is_leaf()) i = tree.node(i).left;
-    return tree.node(i).code;
-  };
-  std::fill_n(codes(m), data_->n_rows(), first_code(0));
-  std::array<std::uint8_t, kMaxLeaves> right_code{};
+// Codes and row counts of the trees that are wanted. All rows of a tree start in its leftmost leaf;
+// each rule, from the root down, sends those on its right to the leftmost leaf there. All trees
+// inside a block of rows, as in route_all.
+void Sampler::route_rows(const std::vector<std::uint8_t>& wanted) {
   std::size_t n_terms = 0;
-  tree.for_each_decision([&](int i) { n_terms += tree.node(i).rule.n_items; });
+  for (std::size_t m = 0; m < trees_.size(); ++m)
+    if (wanted[m] != 0)
+      trees_[m].for_each_decision([&](int i) { n_terms += trees_[m].node(i).rule.n_items; });
   route_tasks_.clear();
   route_terms_.clear();
   reserve_route_terms(n_terms);
-  tree.for_each_decision([&](int i) {
-    const Node& x = tree.node(i);
-    right_code[route_tasks_.size()] = first_code(x.right);
-    add_route_task(m, x.rule, first_code(x.left), first_code(x.left));
-  });
+  std::vector<std::uint8_t> start_code(trees_.size()), right_code;
+  std::vector<std::size_t> first_task(trees_.size() + 1, 0);
+  for (std::size_t m = 0; m < trees_.size(); ++m) {
+    const Tree& tree = trees_[m];
+    const auto first_code = [&](int i) {
+      while (!tree.node(i).is_leaf()) i = tree.node(i).left;
+      return tree.node(i).code;
+    };
+    start_code[m] = first_code(0);
+    if (wanted[m] != 0)
+      tree.for_each_decision([&](int i) {
+        const Node& x = tree.node(i);
+        right_code.push_back(first_code(x.right));
+        add_route_task(m, x.rule, first_code(x.left), first_code(x.left));
+      });
+    first_task[m + 1] = route_tasks_.size();
+  }
+
+  const std::size_t n_tasks = route_tasks_.size();
+  std::vector<std::int64_t> counts(static_cast<std::size_t>(team_.size()) * 2 * n_tasks, 0);
   team_.run([&](std::int64_t thread) {
     const auto [first, last] = share(data_->n_blocks(), thread, team_.size());
-    std::int64_t counts[2] = {};
+    std::int64_t* count = counts.data() + static_cast<std::size_t>(thread) * 2 * n_tasks;
     for (std::int64_t block = first; block < last; ++block) {
       const std::int64_t group = block * kBlockGroups;
       const std::int64_t n = std::min(kBlockGroups, data_->n_groups() - group);
-      for (std::size_t t = 0; t < route_tasks_.size(); ++t) {
-        kernels_.route(route_tasks_[t], group, n, counts);
-        kernels_.assign(codes(m) + group * kGroupRows, rights(m) + group, n, right_code[t]);
+      const std::int64_t row = block * kBlockRows;
+      for (std::size_t m = 0; m < trees_.size(); ++m) {
+        if (wanted[m] == 0) continue;
+        std::fill_n(codes(m) + row, std::min(kBlockRows, data_->n_rows() - row), start_code[m]);
+        for (std::size_t t = first_task[m]; t < first_task[m + 1]; ++t) {
+          kernels_.route(route_tasks_[t], group, n, count + 2 * t);
+          kernels_.assign(codes(m) + row, rights(m) + group, n, right_code[t]);
+        }
       }
     }
   });
+
+  // A node's rows are those with its code when its rule comes.
+  for (std::size_t m = 0; m < trees_.size(); ++m) {
+    if (wanted[m] == 0) continue;
+    Tree& tree = trees_[m];
+    std::size_t t = first_task[m];
+    tree.node(0).n_rows = data_->n_rows();
+    tree.for_each_decision([&](int i) {
+      std::int64_t n_right = 0;
+      for (std::size_t k = t++; k < n_tasks * static_cast<std::size_t>(team_.size()); k += n_tasks)
+        n_right += counts[2 * k];
+      tree.node(tree.node(i).right).n_rows = n_right;
+      tree.node(tree.node(i).left).n_rows = tree.node(i).n_rows - n_right;
+    });
+  }
 }
 
 void Sampler::set_y(const double* y) {

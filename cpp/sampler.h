@@ -150,7 +150,7 @@ class Sampler {
   void count_rule(const Rule& rule, int sign);
   void refresh_residual();
   void rebuild_codes();
-  void route_rows(std::size_t m);
+  void route_rows(const std::vector<std::uint8_t>& wanted);
   void add_route_task(std::size_t m, const Rule& rule, std::uint8_t left, std::uint8_t right);
   void reserve_route_terms(std::size_t n_terms);
   void fill_info();

@@ -171,11 +171,16 @@ void Sampler::restore(const SamplerState& state) {
 
   set_ensemble(state.ensemble, 0);  // checks the rules first
   first = 0;
-  for (Tree& tree : trees_) {
-    tree.set_codes({state.leaf_code.data() + first, static_cast<std::size_t>(tree.n_leaves())});
-    first += static_cast<std::size_t>(tree.n_leaves());
+  std::vector<std::uint8_t> renamed(trees_.size(), 0);
+  for (std::size_t m = 0; m < trees_.size(); ++m) {
+    Tree& tree = trees_[m];
+    const std::uint8_t* codes = state.leaf_code.data() + first;
+    tree.for_each_leaf([&](int leaf) {
+      if (tree.node(leaf).code != state.leaf_code[first++]) renamed[m] = 1;
+    });
+    tree.set_codes({codes, static_cast<std::size_t>(tree.n_leaves())});
   }
-  rebuild_codes();
+  route_rows(renamed);
   for (std::size_t i = 0; i < n; ++i) residual_[i] = state.residual[i];
   likelihood_.set_target(state.target.data());
   changed_ = state.changed;
@@ -258,8 +263,7 @@ void Sampler::return_to_start() {
     });
   pools_ = std::move(pools);
   reserve();
-  for (std::size_t m = 0; m < trees_.size(); ++m)
-    if (moved_[m] != 0) route_rows(m);
+  route_rows(moved_);
   changed_ = start_.changed;
   std::copy(start_.residual.begin(), start_.residual.end(), residual_.data());
   if (settings_.likelihood == LikelihoodKind::probit) likelihood_.set_target(start_.target.data());
