@@ -97,13 +97,14 @@ void apply_block(const FusedTask& task, std::int64_t first_group, std::int64_t n
   const std::int64_t n_rows = n_groups * kGroupRows;
   const std::uint8_t* code = task.apply_code + first_group * kGroupRows;
   float* residual = task.residual + first_group * kGroupRows;
-  if (task.apply_wide && task.apply_right != nullptr) {
+  const bool is_wide = task.apply_codes > kNarrowCodes;
+  if (is_wide && task.apply_right != nullptr) {
     const std::uint64_t* right = task.apply_right + first_group;
     for (std::int64_t i = 0; i < n_rows; ++i) {
       const bool goes_right = ((right[i / kGroupRows] >> (i % kGroupRows)) & 1U) != 0;
       residual[i] += (goes_right ? task.right_delta : task.left_delta)[code[i]];
     }
-  } else if (task.apply_wide) {
+  } else if (is_wide) {
     add_changes(residual, n_rows,
                 [&](std::int64_t i) { return pieces::wide_at(task.left_delta, code + i); });
   } else if (task.apply_right != nullptr) {
