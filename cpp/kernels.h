@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "data.h"
 #include "rule.h"
@@ -87,7 +88,10 @@ struct Kernels {
                   double* tail, double* density);
 };
 
-// The best table that this machine can run, or the one that OBLIQUEBART_SIMD names.
+// The tables that this machine can run, best first.
+std::vector<const Kernels*> available_kernels();
+
+// The best of them, or the one that OBLIQUEBART_SIMD names.
 const Kernels& kernels();
 
 extern const Kernels kKernelsBaseline;

@@ -1,4 +1,4 @@
-"""The core without Python (tests/cpp): a sweep allocates nothing and has not grown."""
+"""The core without Python (tests/cpp): kernels, allocations, instructions a sweep."""
 
 from __future__ import annotations
 
@@ -58,6 +58,14 @@ def test_a_sweep_does_not_allocate(driver: Path, scenario: str) -> None:
     n_sweeps = {"threads": 50, "wide_trees": 300}.get(scenario, 2000)
     (row,) = run(driver, "allocations", scenario, n, 100, n_sweeps)
     assert row["allocations"] == 0
+
+
+def test_kernels_do_what_plain_loops_do(driver: Path) -> None:
+    """Bit for bit, at every instruction set that this machine has."""
+    (row,) = run(driver, "kernels")
+    assert "baseline" in row["tables"]
+    assert row["tasks"] > 2000
+    assert row["different"] == 0
 
 
 def test_chains_threads_and_prediction_side_by_side(driver: Path) -> None:

@@ -4,6 +4,7 @@
 //   driver allocations SCENARIO N WARM_UP SWEEPS    allocations in SWEEPS sweeps after WARM_UP
 //   driver sweeps SCENARIO N WARM_UP SWEEPS         CPU time; `measured_sweeps` is what a profiler
 //                                                   should look at
+//   driver kernels                                  every table of kernels against plain loops
 //   driver threads                                  chains, threads and prediction side by side
 #include <chrono>
 #include <cinttypes>
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include "allocations.h"
+#include "kernel_checks.h"
 #include "predict.h"
 #include "scenarios.h"
 
@@ -99,6 +101,15 @@ void exercise_threads() {
   if (n_problems > 0) throw std::runtime_error("broken invariants");
 }
 
+void report_kernels() {
+  const KernelChecks found = check_kernels(1);
+  std::string tables;
+  for (const std::string& name : found.tables)
+    tables += (tables.empty() ? "\"" : ", \"") + name + "\"";
+  std::printf("{\"tables\": [%s], \"tasks\": %" PRId64 ", \"different\": %" PRId64 "}\n",
+              tables.c_str(), found.n_tasks, found.n_different);
+}
+
 // Counts of instructions can be compared for one compiler and one architecture only.
 void print_about() {
 #if defined(__clang__)
@@ -116,7 +127,8 @@ void print_about() {
 
 int usage() {
   std::fputs(
-      "usage: driver about | list | threads | (allocations | sweeps) SCENARIO N WARM_UP SWEEPS\n",
+      "usage: driver about | list | kernels | threads | (allocations | sweeps) SCENARIO N WARM_UP "
+      "SWEEPS\n",
       stderr);
   return 2;
 }
@@ -129,6 +141,10 @@ int run(const std::vector<std::string>& words) {
   }
   if (command == "about" && words.size() == 1) {
     print_about();
+    return 0;
+  }
+  if (command == "kernels" && words.size() == 1) {
+    report_kernels();
     return 0;
   }
   if (command == "threads" && words.size() == 1) {
