@@ -12,6 +12,7 @@ namespace obart::testing {
 namespace {
 
 constexpr std::uint8_t kPadding = 255;
+constexpr std::uint8_t kAssigned = 177;
 
 // Rows in clusters of equal codes half of the time, so that blocks lack some; a few padding rows.
 std::vector<std::uint8_t> random_codes(Rng& rng, std::int64_t n_rows, std::uint32_t n_codes) {
@@ -72,7 +73,7 @@ struct Fused {
     with_right = rng.below(2) == 0;
     with_map = rng.below(2) == 0;
     apply_code = random_codes(rng, n_rows, codes);
-    const auto first = static_cast<std::uint8_t>(rng.below(codes));
+    const auto first = static_cast<std::uint8_t>(rng.below(2) == 0 ? codes - 1 : rng.below(codes));
     const auto second = static_cast<std::uint8_t>(rng.below(codes));
     apply_right = random_bits(rng, apply_code, first, second);
     left_delta = random_floats(rng, kTableSize);
@@ -257,21 +258,21 @@ struct Predicted {
     if (!wide) table[kNarrowCodes] = 0.0F;
     for (std::size_t i = 0; i < n_rows; ++i) sum.push_back(rng.normal());
     code = random_codes(rng, n_groups * kGroupRows, static_cast<std::uint32_t>(n_codes));
-    right = random_bits(rng, code, 0, static_cast<std::uint8_t>(n_codes / 2));
+    right = random_bits(rng, code, 0, static_cast<std::uint8_t>(n_codes - 1));
   }
 
   void run(const Kernels& kernels) {
     const auto n_groups = static_cast<std::int64_t>(right.size());
     kernels.accumulate(f.data(), code.data(), table.data(), wide, n_groups);
     kernels.accumulate_double(sum.data(), code.data(), table.data(), wide, n_groups);
-    kernels.assign(code.data(), right.data(), n_groups, 77);
+    kernels.assign(code.data(), right.data(), n_groups, kAssigned);
   }
 
   void run_plainly() {
     for (std::size_t i = 0; i < code.size(); ++i) {
       f[i] += table[code[i]];
       sum[i] += static_cast<double>(table[code[i]]);
-      if (bit(right, i)) code[i] = 77;
+      if (bit(right, i)) code[i] = kAssigned;
     }
   }
 
