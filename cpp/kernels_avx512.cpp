@@ -267,11 +267,9 @@ void remap_medium(const FusedTask& task, std::int64_t first_group, std::int64_t 
 
 using Block = void (*)(const FusedTask&, const Pass&);
 
-// Cells that one pass sums in registers, and up to which passes are quicker than a table of sums.
+// Cells that one pass sums in registers.
 template <bool Weighted>
 constexpr int kPassCells = Weighted ? 8 : 16;
-template <bool Weighted>
-constexpr int kMostCells = Weighted ? 24 : 16;
 
 template <bool Weighted, Apply How, int... N>
 Block block_for(int n_cells, std::integer_sequence<int, N...>) {
@@ -291,12 +289,9 @@ Block choose_block(const FusedTask& task, int n_cells, bool with_apply) {
 
 // A bit for each of the codes 0 to 15 that occur in a block.
 std::uint32_t codes_present(const std::uint8_t* code, std::int64_t n_groups) {
-  const auto bit_of = [](std::int64_t first, std::int64_t second) {
-    return _mm512_broadcast_i32x4(_mm_set_epi64x(second, first));
-  };
-  const std::int64_t bits = static_cast<std::int64_t>(0x8040201008040201U);
-  const __m512i low = bit_of(bits, 0);
-  const __m512i high = bit_of(0, bits);
+  const auto bits = static_cast<std::int64_t>(0x8040201008040201U);
+  const __m512i low = _mm512_broadcast_i32x4(_mm_set_epi64x(0, bits));
+  const __m512i high = _mm512_broadcast_i32x4(_mm_set_epi64x(bits, 0));
   __m512i any_low = _mm512_setzero_si512();
   __m512i any_high = _mm512_setzero_si512();
   for (std::int64_t g = 0; g < n_groups; ++g) {
@@ -364,38 +359,42 @@ Pass pass_of(const FusedTask& task, std::int64_t block) {
   return pass;
 }
 
+// Sums only the cells that the block has.
+template <bool Weighted>
+void sum_present(const FusedTask& task, const lanes::CellKeys& keys, Pass pass,
+                 std::int64_t block) {
+  lanes::PresentCells present(keys, codes_present(pass.sum_code, pass.n_rows / kGroupRows));
+  pass.cell_key = present.key;
+  pass.sums = present.sums;
+  pass.weights = present.weights;
+  run_passes<Weighted>(task, pass, present.n_cells, task.apply_code != nullptr);
+  present.spread<Weighted>(task, keys, block);
+}
+
 template <bool Weighted>
 void fused_range(const FusedTask& task, std::int64_t first_block, std::int64_t last_block) {
   const lanes::CellKeys keys(task);
   const bool with_apply = task.apply_code != nullptr;
-  const bool in_one_pass = keys.n_cells <= kPassCells<Weighted> && !lanes::PresentCells::pays(keys);
-  const Block only_pass =
-      in_one_pass ? choose_block<Weighted>(task, keys.n_cells, with_apply) : nullptr;
+  const bool few = keys.n_cells < lanes::PresentCells::kFewest;
+  const Block apply_only = choose_block<Weighted>(task, 0, with_apply);
+  const Block pass_few = choose_block<Weighted>(task, few ? keys.n_cells : 0, with_apply);
   for (std::int64_t block = first_block; block < last_block; ++block) {
     const std::int64_t group = block * kBlockGroups;
     Pass pass = pass_of(task, block);
-    const std::int64_t n_groups = pass.n_rows / kGroupRows;
-    pass.cell_key = keys.of_cell;
-    if (in_one_pass) {
-      only_pass(task, pass);
-    } else if (keys.by_table || keys.n_cells > kMostCells<Weighted>) {
-      run_passes<Weighted>(task, pass, 0, with_apply);
-      sum_by_table<Weighted>(task, keys, pass, group);
+    if (few) {
+      pass.cell_key = keys.of_cell;
+      pass_few(task, pass);
     } else if (lanes::PresentCells::pays(keys)) {
-      lanes::PresentCells present(keys, codes_present(pass.sum_code, n_groups));
-      pass.cell_key = present.key;
-      pass.sums = present.sums;
-      pass.weights = present.weights;
-      run_passes<Weighted>(task, pass, present.n_cells, with_apply);
-      present.spread<Weighted>(task, keys, block);
+      sum_present<Weighted>(task, keys, pass, block);
     } else {
-      run_passes<Weighted>(task, pass, keys.n_cells, with_apply);
+      apply_only(task, pass);
+      sum_by_table<Weighted>(task, keys, pass, group);
     }
     if (!with_apply || task.left_map == nullptr) continue;
     if (task.apply_codes > kMediumCodes)
-      lanes::remap_plain(task, group, n_groups);
+      lanes::remap_plain(task, group, pass.n_rows / kGroupRows);
     else
-      remap_medium(task, group, n_groups);
+      remap_medium(task, group, pass.n_rows / kGroupRows);
   }
 }
 

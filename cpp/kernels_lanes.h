@@ -68,14 +68,17 @@ struct CellKeys {
 // The cells that have rows in a block, which are few where neighbouring rows resemble each other.
 // The others' sums are zero.
 struct PresentCells {
-  static constexpr int kMostCells = 16;
+  static constexpr int kFewest = 6;      // of fewer cells, all are summed
+  static constexpr int kMostCells = 16;  // of more, a table is quicker
   int n_cells = 0;
   int cell[kMostCells];
   std::uint8_t key[kMostCells];
   double sums[kMostCells];
   double weights[kMostCells];
 
-  static bool pays(const CellKeys& keys) { return keys.n_cells >= 6 && keys.n_cells <= kMostCells; }
+  static bool pays(const CellKeys& keys) {
+    return keys.n_cells >= kFewest && keys.n_cells <= kMostCells;
+  }
 
   // Bit c: the block has code c.
   PresentCells(const CellKeys& keys, std::uint32_t codes) {
