@@ -39,7 +39,8 @@ bool bit(const std::vector<std::uint64_t>& bits, std::size_t row) {
 
 template <class T>
 bool same(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0;
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 // A rule's bits: only rows with one of two codes may go right.
