@@ -20,7 +20,17 @@ bool can_run(const Kernels& table) {
 }
 
 const Kernels& choose() {
-  const Kernels* const best_first[] = {
+  const char* wanted = std::getenv("OBLIQUEBART_SIMD");
+  for (const Kernels* table : available_kernels())
+    if (wanted == nullptr || *wanted == '\0' || std::string(wanted) == table->name) return *table;
+  throw std::runtime_error(std::string("OBLIQUEBART_SIMD=") + wanted +
+                           " is not available here; use baseline, avx2 or avx512");
+}
+
+}  // namespace
+
+std::vector<const Kernels*> available_kernels() {
+  std::vector<const Kernels*> tables{
 #ifdef OBART_HAVE_AVX512
       &kKernelsAvx512,
 #endif
@@ -28,16 +38,9 @@ const Kernels& choose() {
       &kKernelsAvx2,
 #endif
       &kKernelsBaseline};
-  const char* wanted = std::getenv("OBLIQUEBART_SIMD");
-  for (const Kernels* table : best_first) {
-    if (!can_run(*table)) continue;
-    if (wanted == nullptr || *wanted == '\0' || std::string(wanted) == table->name) return *table;
-  }
-  throw std::runtime_error(std::string("OBLIQUEBART_SIMD=") + wanted +
-                           " is not available here; use baseline, avx2 or avx512");
+  std::erase_if(tables, [](const Kernels* table) { return !can_run(*table); });
+  return tables;
 }
-
-}  // namespace
 
 const Kernels& kernels() {
   static const Kernels& chosen = choose();

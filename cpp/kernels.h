@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "data.h"
 #include "rule.h"
@@ -53,12 +54,12 @@ struct FusedTask {
   const std::uint64_t* apply_right;  // or null: no proposed rule, left tables only
   const float* left_delta;           // kTableSize entries
   const float* right_delta;
-  bool apply_wide;               // more than kNarrowCodes codes
+  int apply_codes;               // codes in apply_code are below this, or the padding's
   const std::uint8_t* left_map;  // or null: codes stay; kTableSize entries
   const std::uint8_t* right_map;
 
   const std::uint8_t* sum_code;    // or null: nothing to sum
-  const std::uint64_t* sum_right;  // or null
+  const std::uint64_t* sum_right;  // or null; set only in rows whose code has a cell on the right
   const SumCell* cells;
   std::int64_t n_cells;
   double* sums;     // [block * n_cells + cell]
@@ -87,7 +88,10 @@ struct Kernels {
                   double* tail, double* density);
 };
 
-// The best table that this machine can run, or the one that OBLIQUEBART_SIMD names.
+// The tables that this machine can run, best first.
+std::vector<const Kernels*> available_kernels();
+
+// The best of them, or the one that OBLIQUEBART_SIMD names.
 const Kernels& kernels();
 
 extern const Kernels kKernelsBaseline;

@@ -67,9 +67,20 @@ OBART_INLINE void route_with(const RouteTask& task, std::int64_t first_group, st
   const __m512i left = _mm512_set1_epi8(static_cast<char>(task.left_code));
   const __m512i right = _mm512_set1_epi8(static_cast<char>(task.right_code));
   const bool two_codes = task.left_code != task.right_code;
+  const std::int64_t end = first_group + n_groups;
+  std::int64_t g = first_group;
+  // Where neighbouring rows resemble each other, a leaf has no rows in most blocks.
+  const auto is_empty = [&] {
+    const __m512i codes = load_codes(task.code + g * kGroupRows);
+    return (_mm512_cmpeq_epi8_mask(codes, left) | _mm512_cmpeq_epi8_mask(codes, right)) == 0;
+  };
+  for (; g < end && is_empty(); ++g) {
+    lanes::prefetch_next_block(task, g);
+    task.right[g] = 0;
+  }
   std::int64_t n_left = 0;
   std::int64_t n_right = 0;
-  for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
+  for (; g < end; ++g) {
     lanes::prefetch_next_block(task, g);
     const __m512i codes = load_codes(task.code + g * kGroupRows);
     const std::uint64_t side = side_of(g * kGroupRows);
@@ -114,7 +125,8 @@ OBART_INLINE double reduce(__m512 v) {
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
-enum class Apply { none, plain, split, wide };
+enum class Apply { none, plain, split, medium, wide };
+constexpr int kMediumCodes = 31;  // up to this many codes a table fits two registers
 
 OBART_INLINE __m512i code_index(const std::uint8_t* code) {
   return _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(code)));
@@ -130,6 +142,45 @@ OBART_INLINE __mmask16 load_quarter(const std::uint64_t* bits, std::int64_t row)
   return static_cast<__mmask16>(quarter_bits);
 }
 constexpr std::uint64_t kNoBits[kBlockGroups] = {};
+
+// What the residuals of sixteen rows change by. Low bits of a code choose the entry; padding rows
+// (255) find the last one, which is zero.
+template <Apply How>
+class Changes {
+ public:
+  explicit Changes(const FusedTask& task) : task_(task) {
+    if constexpr (How == Apply::none || How == Apply::wide) return;
+    left_[0] = _mm512_loadu_ps(task.left_delta);
+    if constexpr (How != Apply::plain) right_[0] = _mm512_loadu_ps(task.right_delta);
+    if constexpr (How == Apply::medium) {
+      left_[1] = _mm512_maskz_loadu_ps(0x7fff, task.left_delta + kLanes);
+      right_[1] = _mm512_maskz_loadu_ps(0x7fff, task.right_delta + kLanes);
+    }
+  }
+
+  OBART_INLINE __m512 at(const std::uint8_t* code, const std::uint64_t* right,
+                         std::int64_t row) const {
+    const __m512i index = code_index(code);
+    if constexpr (How == Apply::wide) {
+      const __m512 delta = _mm512_i32gather_ps(index, task_.left_delta, 4);
+      if (task_.apply_right == nullptr) return delta;
+      return _mm512_mask_blend_ps(load_quarter(right, row), delta,
+                                  _mm512_i32gather_ps(index, task_.right_delta, 4));
+    } else if constexpr (How == Apply::medium) {
+      return _mm512_mask_blend_ps(load_quarter(right, row),
+                                  _mm512_permutex2var_ps(left_[0], index, left_[1]),
+                                  _mm512_permutex2var_ps(right_[0], index, right_[1]));
+    } else {
+      const __m512 delta = _mm512_permutexvar_ps(index, left_[0]);
+      if constexpr (How == Apply::plain) return delta;
+      return _mm512_mask_permutexvar_ps(delta, load_quarter(right, row), index, right_[0]);
+    }
+  }
+
+ private:
+  const FusedTask& task_;
+  __m512 left_[2], right_[2];
+};
 
 // What a pass needs of one block of rows; bits are never null.
 struct Pass {
@@ -157,30 +208,12 @@ void fused_block(const FusedTask& task, const Pass& pass) {
     if constexpr (Weighted) acc_weight[c] = _mm512_setzero_ps();
     wanted[c] = _mm512_set1_epi32(pass.cell_key[c]);
   }
-  const __m512 left_delta =
-      How == Apply::none ? _mm512_setzero_ps() : _mm512_loadu_ps(task.left_delta);
-  const __m512 right_delta =
-      How == Apply::split ? _mm512_loadu_ps(task.right_delta) : _mm512_setzero_ps();
-
+  const Changes<How> changes(task);
   const Pass p = pass;  // a copy, which the stores to the residual cannot change
   for (std::int64_t row = 0; row < p.n_rows; row += kLanes) {
     __m512 r = _mm512_loadu_ps(p.residual + row);
     if constexpr (How != Apply::none) {
-      const std::uint8_t* code = p.apply_code + row;
-      __m512 delta;
-      if constexpr (How == Apply::wide) {
-        delta = _mm512_mask_blend_ps(load_quarter(p.apply_right, row),
-                                     wide_lookup(task.left_delta, code),
-                                     wide_lookup(task.right_delta, code));
-      } else {
-        // The low four bits of a code choose the entry; padding rows (255) find entry 15, zero.
-        const __m512i index = code_index(code);
-        delta = _mm512_permutexvar_ps(index, left_delta);
-        if constexpr (How == Apply::split)
-          delta = _mm512_mask_permutexvar_ps(delta, load_quarter(p.apply_right, row), index,
-                                             right_delta);
-      }
-      r = _mm512_add_ps(r, delta);
+      r = _mm512_add_ps(r, changes.at(p.apply_code + row, p.apply_right, row));
       _mm512_storeu_ps(p.residual + row, r);
     }
     if constexpr (NumCells > 0) {
@@ -208,31 +241,35 @@ void fused_block(const FusedTask& task, const Pass& pass) {
   }
 }
 
-void remap_narrow(const FusedTask& task, std::int64_t first_group, std::int64_t n_groups) {
+// Codes below 32.
+void remap_medium(const FusedTask& task, std::int64_t first_group, std::int64_t n_groups) {
   const auto table = [](const std::uint8_t* map) {
     return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(map)));
   };
   const __m512i left = table(task.left_map);
   const __m512i other = table(task.right_map);
+  const __m512i left_high = table(task.left_map + 16);
+  const __m512i other_high = table(task.right_map + 16);
   const __m512i padding = _mm512_set1_epi8(static_cast<char>(0xff));
   for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
     std::uint8_t* code = task.apply_code + g * kGroupRows;
     const __m512i codes = load_codes(code);
     const __mmask64 real = _mm512_cmpneq_epi8_mask(codes, padding);
+    const __mmask64 high = real & _mm512_test_epi8_mask(codes, _mm512_set1_epi8(16));
     const __mmask64 bits = task.apply_right != nullptr ? task.apply_right[g] : 0;
     __m512i mapped = _mm512_mask_shuffle_epi8(codes, real, left, codes);
     mapped = _mm512_mask_shuffle_epi8(mapped, real & bits, other, codes);
+    mapped = _mm512_mask_shuffle_epi8(mapped, high, left_high, codes);
+    mapped = _mm512_mask_shuffle_epi8(mapped, high & bits, other_high, codes);
     _mm512_storeu_si512(static_cast<void*>(code), mapped);
   }
 }
 
 using Block = void (*)(const FusedTask&, const Pass&);
 
-// Cells that one pass sums in registers, and up to which passes are quicker than a table of sums.
+// Cells that one pass sums in registers.
 template <bool Weighted>
 constexpr int kPassCells = Weighted ? 8 : 16;
-template <bool Weighted>
-constexpr int kMostCells = Weighted ? 24 : 16;
 
 template <bool Weighted, Apply How, int... N>
 Block block_for(int n_cells, std::integer_sequence<int, N...>) {
@@ -244,9 +281,31 @@ template <bool Weighted>
 Block choose_block(const FusedTask& task, int n_cells, bool with_apply) {
   using Sizes = std::make_integer_sequence<int, kPassCells<Weighted> + 1>;
   if (!with_apply) return block_for<Weighted, Apply::none>(n_cells, Sizes{});
-  if (task.apply_wide) return block_for<Weighted, Apply::wide>(n_cells, Sizes{});
+  if (task.apply_codes > kMediumCodes) return block_for<Weighted, Apply::wide>(n_cells, Sizes{});
+  if (task.apply_codes > kNarrowCodes) return block_for<Weighted, Apply::medium>(n_cells, Sizes{});
   if (task.apply_right != nullptr) return block_for<Weighted, Apply::split>(n_cells, Sizes{});
   return block_for<Weighted, Apply::plain>(n_cells, Sizes{});
+}
+
+// A bit for each of the codes 0 to 15 that occur in a block.
+std::uint32_t codes_present(const std::uint8_t* code, std::int64_t n_groups) {
+  const auto bits = static_cast<std::int64_t>(0x8040201008040201U);
+  const __m512i low = _mm512_broadcast_i32x4(_mm_set_epi64x(0, bits));
+  const __m512i high = _mm512_broadcast_i32x4(_mm_set_epi64x(bits, 0));
+  __m512i any_low = _mm512_setzero_si512();
+  __m512i any_high = _mm512_setzero_si512();
+  for (std::int64_t g = 0; g < n_groups; ++g) {
+    const __m512i codes = load_codes(code + g * kGroupRows);
+    any_low = _mm512_or_si512(any_low, _mm512_shuffle_epi8(low, codes));
+    any_high = _mm512_or_si512(any_high, _mm512_shuffle_epi8(high, codes));
+  }
+  const auto fold = [](__m512i v) {
+    auto x = static_cast<std::uint64_t>(_mm512_reduce_or_epi64(v));
+    x |= x >> 32;
+    x |= x >> 16;
+    return static_cast<std::uint32_t>((x | x >> 8) & 0xffU);
+  };
+  return fold(any_low) | fold(any_high) << 8;
 }
 
 template <bool Weighted>
@@ -270,44 +329,72 @@ void sum_by_table(const FusedTask& task, const lanes::CellKeys& keys, const Pass
 }
 
 template <bool Weighted>
+void run_passes(const FusedTask& task, Pass pass, int n_cells, bool with_apply) {
+  do {
+    const int here = std::min(n_cells, kPassCells<Weighted>);
+    choose_block<Weighted>(task, here, with_apply)(task, pass);
+    with_apply = false;
+    n_cells -= here;
+    pass.cell_key += here;
+    pass.sums += here;
+    if constexpr (Weighted) pass.weights += here;
+  } while (n_cells > 0);
+}
+
+Pass pass_of(const FusedTask& task, std::int64_t block) {
+  const std::int64_t group = block * kBlockGroups;
+  const std::int64_t row = block * kBlockRows;
+  Pass pass{};
+  pass.residual = task.residual + row;
+  if (task.apply_code != nullptr) pass.apply_code = task.apply_code + row;
+  pass.apply_right = task.apply_right != nullptr ? task.apply_right + group : kNoBits;
+  if (task.sum_code != nullptr) pass.sum_code = task.sum_code + row;
+  pass.sum_right = task.sum_right != nullptr ? task.sum_right + group : kNoBits;
+  pass.n_rows = std::min(kBlockGroups, task.n_groups - group) * kGroupRows;
+  pass.sums = task.sums + block * task.n_cells;
+  if (task.weight != nullptr) {
+    pass.weight = task.weight + row;
+    pass.weights = task.weights + block * task.n_cells;
+  }
+  return pass;
+}
+
+// Sums only the cells that the block has.
+template <bool Weighted>
+void sum_present(const FusedTask& task, const lanes::CellKeys& keys, Pass pass,
+                 std::int64_t block) {
+  lanes::PresentCells present(keys, codes_present(pass.sum_code, pass.n_rows / kGroupRows));
+  pass.cell_key = present.key;
+  pass.sums = present.sums;
+  pass.weights = present.weights;
+  run_passes<Weighted>(task, pass, present.n_cells, task.apply_code != nullptr);
+  present.spread<Weighted>(task, keys, block);
+}
+
+template <bool Weighted>
 void fused_range(const FusedTask& task, std::int64_t first_block, std::int64_t last_block) {
   const lanes::CellKeys keys(task);
-  const bool with_table = keys.by_table || keys.n_cells > kMostCells<Weighted>;
-  const int n_cells = with_table ? 0 : keys.n_cells;
   const bool with_apply = task.apply_code != nullptr;
-  const int first_cells = std::min(n_cells, kPassCells<Weighted>);
-  const Block first_pass = choose_block<Weighted>(task, first_cells, with_apply);
+  const bool few = keys.n_cells < lanes::PresentCells::kFewest;
+  const Block apply_only = choose_block<Weighted>(task, 0, with_apply);
+  const Block pass_few = choose_block<Weighted>(task, few ? keys.n_cells : 0, with_apply);
   for (std::int64_t block = first_block; block < last_block; ++block) {
     const std::int64_t group = block * kBlockGroups;
-    const std::int64_t row = block * kBlockRows;
-    const std::int64_t n_groups = std::min(kBlockGroups, task.n_groups - group);
-    Pass pass{};
-    pass.residual = task.residual + row;
-    if constexpr (Weighted) pass.weight = task.weight + row;
-    if (with_apply) pass.apply_code = task.apply_code + row;
-    pass.apply_right = task.apply_right != nullptr ? task.apply_right + group : kNoBits;
-    if (task.sum_code != nullptr) pass.sum_code = task.sum_code + row;
-    pass.sum_right = task.sum_right != nullptr ? task.sum_right + group : kNoBits;
-    pass.n_rows = n_groups * kGroupRows;
-    pass.cell_key = keys.of_cell;
-    pass.sums = task.sums + block * task.n_cells;
-    if constexpr (Weighted) pass.weights = task.weights + block * task.n_cells;
-    first_pass(task, pass);
-    if (with_table) sum_by_table<Weighted>(task, keys, pass, group);
-    for (int done = first_cells; done < n_cells;) {
-      const int here = std::min(n_cells - done, kPassCells<Weighted>);
-      Pass more = pass;
-      more.cell_key += done;
-      more.sums += done;
-      if constexpr (Weighted) more.weights += done;
-      choose_block<Weighted>(task, here, false)(task, more);
-      done += here;
+    Pass pass = pass_of(task, block);
+    if (few) {
+      pass.cell_key = keys.of_cell;
+      pass_few(task, pass);
+    } else if (lanes::PresentCells::pays(keys)) {
+      sum_present<Weighted>(task, keys, pass, block);
+    } else {
+      apply_only(task, pass);
+      sum_by_table<Weighted>(task, keys, pass, group);
     }
     if (!with_apply || task.left_map == nullptr) continue;
-    if (task.apply_wide)
-      lanes::remap_plain(task, group, n_groups);
+    if (task.apply_codes > kMediumCodes)
+      lanes::remap_plain(task, group, pass.n_rows / kGroupRows);
     else
-      remap_narrow(task, group, n_groups);
+      remap_medium(task, group, pass.n_rows / kGroupRows);
   }
 }
 

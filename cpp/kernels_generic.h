@@ -97,13 +97,14 @@ void apply_block(const FusedTask& task, std::int64_t first_group, std::int64_t n
   const std::int64_t n_rows = n_groups * kGroupRows;
   const std::uint8_t* code = task.apply_code + first_group * kGroupRows;
   float* residual = task.residual + first_group * kGroupRows;
-  if (task.apply_wide && task.apply_right != nullptr) {
+  const bool is_wide = task.apply_codes > kNarrowCodes;
+  if (is_wide && task.apply_right != nullptr) {
     const std::uint64_t* right = task.apply_right + first_group;
     for (std::int64_t i = 0; i < n_rows; ++i) {
       const bool goes_right = ((right[i / kGroupRows] >> (i % kGroupRows)) & 1U) != 0;
       residual[i] += (goes_right ? task.right_delta : task.left_delta)[code[i]];
     }
-  } else if (task.apply_wide) {
+  } else if (is_wide) {
     add_changes(residual, n_rows,
                 [&](std::int64_t i) { return pieces::wide_at(task.left_delta, code + i); });
   } else if (task.apply_right != nullptr) {
@@ -120,7 +121,8 @@ void apply_block(const FusedTask& task, std::int64_t first_group, std::int64_t n
 // ---- fused pass: sums --------------------------------------------------------------------------
 
 constexpr int kRegisters = 8;  // for the sums, of sixteen
-constexpr int kMostCells = 8;
+// Up to so many cells, passes with masks are quicker than a table of sums.
+constexpr int kMostCells = kPieceLanes == 8 ? 12 : 6;
 
 // Pieces that are summed side by side: enough to hide the latency of an addition.
 constexpr int pieces_together(int n_sums) {
@@ -172,21 +174,35 @@ void sum_cells(const lanes::SumBlock& block, const std::uint8_t* cell_key, doubl
 }
 
 template <bool Weighted>
-void sum_block(const lanes::SumBlock& block, const lanes::CellKeys& keys, double* sums,
-               double* weights) {
-  if (keys.n_cells > kMostCells) {
-    lanes::sum_by_table<Weighted>(block, keys, sums, weights);
-    return;
-  }
+void run_passes(const lanes::SumBlock& block, const std::uint8_t* cell_key, int n_cells,
+                double* sums, double* weights) {
   using Sum = void (*)(const lanes::SumBlock&, const std::uint8_t*, double*, double*);
   static constexpr Sum by_cells[] = {sum_cells<1, Weighted>, sum_cells<2, Weighted>,
                                      sum_cells<3, Weighted>, sum_cells<4, Weighted>,
                                      sum_cells<5, Weighted>, sum_cells<6, Weighted>,
                                      sum_cells<7, Weighted>, sum_cells<8, Weighted>};
   constexpr int most = static_cast<int>(std::size(by_cells));
-  for (int c = 0; c < keys.n_cells; c += most)
-    by_cells[std::min(keys.n_cells - c, most) - 1](block, keys.of_cell + c, sums + c,
-                                                   Weighted ? weights + c : nullptr);
+  for (int c = 0; c < n_cells; c += most)
+    by_cells[std::min(n_cells - c, most) - 1](block, cell_key + c, sums + c,
+                                              Weighted ? weights + c : nullptr);
+}
+
+template <bool Weighted>
+void sum_block(const FusedTask& task, const lanes::SumBlock& block, const lanes::CellKeys& keys,
+               std::int64_t index) {
+  double* sums = task.sums + index * task.n_cells;
+  double* weights = Weighted ? task.weights + index * task.n_cells : nullptr;
+  if (pieces::kFindsCodes && lanes::PresentCells::pays(keys)) {
+    const std::int64_t n_groups = block.n_rows / kGroupRows;
+    lanes::PresentCells present(
+        keys, pieces::codes_present(task.sum_code + index * kBlockRows, n_groups));
+    run_passes<Weighted>(block, present.key, present.n_cells, present.sums, present.weights);
+    present.spread<Weighted>(task, keys, index);
+  } else if (keys.n_cells > kMostCells) {
+    lanes::sum_by_table<Weighted>(block, keys, sums, weights);
+  } else {
+    run_passes<Weighted>(block, keys.of_cell, keys.n_cells, sums, weights);
+  }
 }
 
 void fused(const FusedTask& task, std::int64_t first_block, std::int64_t last_block) {
@@ -209,12 +225,11 @@ void fused(const FusedTask& task, std::int64_t first_block, std::int64_t last_bl
       make_keys(key, block.key, task.sum_right + first_group, n_groups);
       block.key = key;
     }
-    double* sums = task.sums + b * task.n_cells;
     if (task.weight != nullptr) {
       block.weight = task.weight + row;
-      sum_block<true>(block, keys, sums, task.weights + b * task.n_cells);
+      sum_block<true>(task, block, keys, b);
     } else {
-      sum_block<false>(block, keys, sums, nullptr);
+      sum_block<false>(task, block, keys, b);
     }
   }
 }

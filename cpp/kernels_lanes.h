@@ -65,6 +65,41 @@ struct CellKeys {
   }
 };
 
+// The cells that have rows in a block, which are few where neighbouring rows resemble each other.
+// The others' sums are zero.
+struct PresentCells {
+  static constexpr int kFewest = 6;      // of fewer cells, all are summed
+  static constexpr int kMostCells = 16;  // of more, a table is quicker
+  int n_cells = 0;
+  int cell[kMostCells];
+  std::uint8_t key[kMostCells];
+  double sums[kMostCells];
+  double weights[kMostCells];
+
+  static bool pays(const CellKeys& keys) {
+    return keys.n_cells >= kFewest && keys.n_cells <= kMostCells;
+  }
+
+  // Bit c: the block has code c.
+  PresentCells(const CellKeys& keys, std::uint32_t codes) {
+    for (int c = 0; c < keys.n_cells; ++c) {
+      if (((codes >> (keys.of_cell[c] % CellKeys::kRight)) & 1U) == 0) continue;
+      cell[n_cells] = c;
+      key[n_cells++] = keys.of_cell[c];
+    }
+  }
+
+  template <bool Weighted>
+  void spread(const FusedTask& task, const CellKeys& keys, std::int64_t block) const {
+    const auto fill = [&](double* to, const double* from) {
+      std::fill_n(to, keys.n_cells, 0.0);
+      for (int i = 0; i < n_cells; ++i) to[cell[i]] = from[i];
+    };
+    fill(task.sums + block * task.n_cells, sums);
+    if constexpr (Weighted) fill(task.weights + block * task.n_cells, weights);
+  }
+};
+
 struct SumBlock {
   const float* residual;
   const float* weight;  // or null

@@ -53,7 +53,7 @@ OBART_INLINE VInt widen(const std::uint8_t* p) {
       _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
 }
 
-// The top bit of byte i is the sign of lane i.
+// Bit i is the sign of lane i.
 OBART_INLINE std::uint64_t signs(VInt mask) {
   return static_cast<std::uint32_t>(_mm256_movemask_ps(reinterpret_cast<__m256>(mask)));
 }
@@ -94,6 +94,27 @@ OBART_INLINE void keys_of_group(std::uint8_t* key, const std::uint8_t* code, std
         _mm256_or_si256(
             load_bytes(code + 32 * h),
             _mm256_and_si256(top, expand_bytes(static_cast<std::uint32_t>(bits >> (32 * h))))));
+}
+
+// A bit for each of the codes 0 to 15 that occur in the groups.
+inline constexpr bool kFindsCodes = true;
+inline std::uint32_t codes_present(const std::uint8_t* code, std::int64_t n_groups) {
+  const auto bits = static_cast<std::int64_t>(0x8040201008040201U);
+  const __m256i low = _mm256_setr_epi64x(bits, 0, bits, 0);
+  const __m256i high = _mm256_setr_epi64x(0, bits, 0, bits);
+  __m256i any_low = _mm256_setzero_si256();
+  __m256i any_high = _mm256_setzero_si256();
+  for (std::int64_t i = 0; i < n_groups * kGroupRows; i += 32) {
+    const __m256i codes = load_bytes(code + i);
+    any_low = _mm256_or_si256(any_low, _mm256_shuffle_epi8(low, codes));
+    any_high = _mm256_or_si256(any_high, _mm256_shuffle_epi8(high, codes));
+  }
+  alignas(32) std::uint8_t byte[2][32];
+  _mm256_store_si256(reinterpret_cast<__m256i*>(byte[0]), any_low);
+  _mm256_store_si256(reinterpret_cast<__m256i*>(byte[1]), any_high);
+  std::uint32_t present = 0;
+  for (int i = 0; i < 32; ++i) present |= byte[0][i] | static_cast<std::uint32_t>(byte[1][i]) << 8;
+  return present;
 }
 
 OBART_INLINE void assign_group(std::uint8_t* code, std::uint64_t bits, std::uint8_t value) {
@@ -146,6 +167,9 @@ OBART_INLINE void change_group(std::uint8_t* to, const std::uint8_t* from, std::
     std::memcpy(to + i, &word, sizeof(word));
   }
 }
+
+inline constexpr bool kFindsCodes = false;  // takes a byte shuffle to be quick
+inline std::uint32_t codes_present(const std::uint8_t*, std::int64_t) { return ~0U; }
 
 OBART_INLINE std::uint64_t rows_with(const std::uint8_t* code, std::uint8_t wanted) {
   std::uint64_t bits = 0;

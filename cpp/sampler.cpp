@@ -387,7 +387,7 @@ void Sampler::update_tree(std::size_t m, FusedTask& task) {
   }
   if (!wide) left_delta_[kNarrowCodes] = right_delta_[kNarrowCodes] = 0.0F;
   task.apply_code = codes(m);
-  task.apply_wide = wide;
+  task.apply_codes = static_cast<int>(std::max(n_old, new_stats_.size()));
 }
 
 bool Sampler::accepts(const Proposal& proposal) {

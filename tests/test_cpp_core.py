@@ -1,4 +1,4 @@
-"""The core without Python (tests/cpp): a sweep allocates nothing and has not grown."""
+"""The core without Python (tests/cpp): kernels, allocations, instructions a sweep."""
 
 from __future__ import annotations
 
@@ -64,6 +64,14 @@ def test_ranges_over_cells_agree_with_plain_linear_programmes(driver: Path) -> N
     (row,) = run(driver, "ranges", 5000)
     assert row["compared"] > 25_000
     assert row["worst"] < 1e-10
+
+
+def test_kernels_do_what_plain_loops_do(driver: Path) -> None:
+    """Bit for bit, at every instruction set that this machine has."""
+    (row,) = run(driver, "kernels")
+    assert "baseline" in row["tables"]
+    assert row["tasks"] > 2000
+    assert row["different"] == 0
 
 
 def test_chains_threads_and_prediction_side_by_side(driver: Path) -> None:

@@ -189,13 +189,15 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         A node at depth d splits with prior probability alpha (1 + d)^-beta.
     k : float, default=2.0
         The range of y spans 2k prior standard deviations of f; larger is smoother.
-    nu, sigma_quantile : float, default=3.0 and 0.9
+    nu : float, default=3.0
         sigma² has an inverse-gamma prior with nu degrees of freedom, such that sigma is below the
         standard deviation of y with probability `sigma_quantile`.
+    sigma_quantile : float or None, default=None
+        See `nu`. None: 0.99; "paper": 0.9.
     theta_prior : pair of float or None, default=None
         Beta prior (a, b) of theta, the probability that a column is part of an oblique rule. None:
-        (10, 10 (p - 1)) for each of the p continuous columns, so that a rule has one column on
-        average; "paper": one theta for all columns, (M, M (p - 1)) for M trees. With axis rules,
+        (a, a (p - 1)) for each of the p continuous columns, so that a rule has one column on
+        average, with a = 100 / p but within 1 and 10; "paper": one theta for all columns, (M, M (p - 1)) for M trees. With axis rules,
         a is the concentration of the Dirichlet prior of the columns' weights, 1 by default.
     sigma : float or None, default=None
         A number fixes the noise's standard deviation, in the units of y; None samples it.
@@ -273,7 +275,7 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
         beta: float = 2.0,
         k: float = 2.0,
         nu: float = 3.0,
-        sigma_quantile: float = 0.9,
+        sigma_quantile: float | None = None,
         theta_prior: tuple[float, float] | None = None,
         sigma: float | None = None,
         theta: float | None = None,
@@ -495,7 +497,7 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
     ----------
     n_trees : int, default=200
         Trees of an ensemble.
-    n_burn : int, default=500
+    n_burn : int, default=1000
         Sweeps of each chain that are thrown away at its start.
     n_draws : int, default=500
         Draws that each chain keeps.
@@ -575,7 +577,7 @@ class ObliqueBARTClassifier(ClassifierMixin, _ObliqueBART):
         self,
         n_trees: int = 200,
         *,
-        n_burn: int = 500,
+        n_burn: int = 1000,
         n_draws: int = 500,
         n_thin: int = 1,
         n_chains: int = 8,

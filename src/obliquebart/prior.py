@@ -57,6 +57,8 @@ class Preset:
     # rules: columns uniform).
     theta_weight: float | None
     axis_theta_a: float | None
+    # P(sigma < sd(y)).
+    sigma_quantile: float
 
     def theta_a(self, p_cont: int) -> float | None:
         """Return a of theta_j ~ Beta(a, a (p - 1))."""
@@ -76,6 +78,8 @@ PRESETS = {
         robust_leaf=True,
         theta_weight=100.0,
         axis_theta_a=1.0,
+        # Where little is noise, (3, 0.90) outweighs hundreds of rows and makes intervals too wide.
+        sigma_quantile=0.99,
     ),
     # The paper in every respect: empty leaves are legal, grow and prune only.
     "paper": Preset(
@@ -88,6 +92,7 @@ PRESETS = {
         robust_leaf=False,
         theta_weight=None,
         axis_theta_a=None,
+        sigma_quantile=0.9,
     ),
 }
 
@@ -114,7 +119,7 @@ class Hyperparameters:
     k: float = 2.0
     # CGM section 2.2.4: (3, 0.90) is their default, (10, 0.75) conservative, (3, 0.99) aggressive.
     nu: float = 3.0
-    sigma_quantile: float = 0.9
+    sigma_quantile: float | None = None
     theta_prior: tuple[float, float] | None = None
     sigma: float | None = None
     theta: float | None = None
@@ -149,7 +154,9 @@ class Hyperparameters:
             beta=check_number("beta", self.beta, 0, 1e6, "left"),
             k=check_number("k", self.k, 0, infinity),
             nu=check_number("nu", self.nu, 0, infinity),
-            sigma_quantile=check_number("sigma_quantile", self.sigma_quantile, 0, 1),
+            sigma_quantile=check_number(
+                "sigma_quantile", _given(self.sigma_quantile, preset.sigma_quantile), 0, 1
+            ),
             theta_prior=(
                 None if self.theta_prior is None else check_pair("theta_prior", self.theta_prior)
             ),
@@ -174,6 +181,7 @@ class Hyperparameters:
 class CheckedHyperparameters(Hyperparameters):
     """Validated, and with the preset's values where the user gave none."""
 
+    sigma_quantile: float = 0.9
     min_samples_leaf: int = 1
     feature_scaling: str = "blend"
     p_change: float = 0.0

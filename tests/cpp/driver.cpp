@@ -4,6 +4,7 @@
 //   driver allocations SCENARIO N WARM_UP SWEEPS    allocations in SWEEPS sweeps after WARM_UP
 //   driver sweeps SCENARIO N WARM_UP SWEEPS         CPU time; `measured_sweeps` is what a profiler
 //                                                   should look at
+//   driver kernels                                  every table of kernels against plain loops
 //   driver threads                                  chains, threads and prediction side by side
 //   driver ranges N                                 ranges over the cells of N random trees against
 //                                                   linear programmes with every ancestor as a row
@@ -20,6 +21,7 @@
 #include <vector>
 
 #include "allocations.h"
+#include "kernel_checks.h"
 #include "predict.h"
 #include "scenarios.h"
 
@@ -170,6 +172,15 @@ void compare_ranges(std::int64_t n_trees) {
   std::printf("{\"compared\": %" PRId64 ", \"worst\": %.3g}\n", n_compared, worst);
 }
 
+void report_kernels() {
+  const KernelChecks found = check_kernels(1);
+  std::string tables;
+  for (const std::string& name : found.tables)
+    tables += (tables.empty() ? "\"" : ", \"") + name + "\"";
+  std::printf("{\"tables\": [%s], \"tasks\": %" PRId64 ", \"different\": %" PRId64 "}\n",
+              tables.c_str(), found.n_tasks, found.n_different);
+}
+
 // Counts of instructions can be compared for one compiler and one architecture only.
 void print_about() {
 #if defined(__clang__)
@@ -187,7 +198,9 @@ void print_about() {
 
 int usage() {
   std::fputs(
-      "usage: driver about | list | threads | ranges N | (allocations | sweeps) SCENARIO N WARM_UP "
+      "usage: driver about | list | kernels | threads | ranges N | (allocations | sweeps) SCENARIO "
+      "N "
+      "WARM_UP "
       "SWEEPS\n",
       stderr);
   return 2;
@@ -201,6 +214,10 @@ int run(const std::vector<std::string>& words) {
   }
   if (command == "about" && words.size() == 1) {
     print_about();
+    return 0;
+  }
+  if (command == "kernels" && words.size() == 1) {
+    report_kernels();
     return 0;
   }
   if (command == "threads" && words.size() == 1) {

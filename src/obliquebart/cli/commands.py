@@ -87,7 +87,10 @@ def fit(
         list[str] | None, typer.Option("--drop", "-d", help="A column to leave out.")
     ] = None,
     n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = 200,
-    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 500,
+    n_burn: Annotated[
+        int | None,
+        typer.Option(help="Sweeps before the first draw; 500, or 1000 for classes."),
+    ] = None,
     n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 500,
     n_chains: Annotated[int, typer.Option(help="Independent chains.")] = 8,
     rules: Annotated[
@@ -122,7 +125,7 @@ def fit(
     screen.say(problem.in_words())
     parameters = {
         "n_trees": n_trees,
-        "n_burn": n_burn,
+        **({} if n_burn is None else {"n_burn": n_burn}),
         "n_draws": n_draws,
         "n_chains": n_chains,
         "rules": rules,

@@ -1,0 +1,315 @@
+#include "kernel_checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "kernels.h"
+#include "rng.h"
+
+namespace obart::testing {
+namespace {
+
+constexpr std::uint8_t kPadding = 255;
+constexpr std::uint8_t kAssigned = 177;
+
+// Rows in clusters of equal codes half of the time, so that blocks lack some; a few padding rows.
+std::vector<std::uint8_t> random_codes(Rng& rng, std::int64_t n_rows, std::uint32_t n_codes) {
+  std::vector<std::uint8_t> code(static_cast<std::size_t>(n_rows));
+  const bool clustered = rng.below(2) == 0;
+  std::uint32_t current = rng.below(n_codes);
+  for (std::uint8_t& c : code) {
+    if (!clustered || rng.below(400) == 0) current = rng.below(n_codes);
+    c = static_cast<std::uint8_t>(current);
+  }
+  std::fill(code.end() - static_cast<std::ptrdiff_t>(rng.below(64)), code.end(), kPadding);
+  return code;
+}
+
+std::vector<float> random_floats(Rng& rng, std::size_t n) {
+  std::vector<float> values(n);
+  for (float& value : values) value = static_cast<float>(rng.normal());
+  return values;
+}
+
+bool bit(const std::vector<std::uint64_t>& bits, std::size_t row) {
+  return ((bits[row / kGroupRows] >> (row % kGroupRows)) & 1U) != 0;
+}
+
+template <class T>
+bool same(const std::vector<T>& a, const std::vector<T>& b) {
+  return a.size() == b.size() &&
+         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
+}
+
+// A rule's bits: only rows with one of two codes may go right.
+std::vector<std::uint64_t> random_bits(Rng& rng, const std::vector<std::uint8_t>& code,
+                                       std::uint8_t left, std::uint8_t right) {
+  std::vector<std::uint64_t> bits(code.size() / kGroupRows);
+  for (std::size_t i = 0; i < code.size(); ++i)
+    if ((code[i] == left || code[i] == right) && rng.below(2) == 0)
+      bits[i / kGroupRows] |= std::uint64_t{1} << (i % kGroupRows);
+  return bits;
+}
+
+// ---- fused -------------------------------------------------------------------------------------
+
+struct Fused {
+  std::vector<float> residual, weight, left_delta, right_delta;
+  std::vector<std::uint8_t> apply_code, sum_code, left_map, right_map;
+  std::vector<std::uint64_t> apply_right, sum_right;
+  std::vector<SumCell> cells;
+  std::vector<double> sums, weights;
+  bool with_apply, with_right, with_map;
+  int apply_codes;
+
+  Fused(Rng& rng, std::int64_t n_groups, int n_codes) {
+    const std::int64_t n_rows = n_groups * kGroupRows;
+    const auto codes = static_cast<std::uint32_t>(n_codes);
+    residual = random_floats(rng, static_cast<std::size_t>(n_rows));
+    if (rng.below(3) == 0) weight = random_floats(rng, static_cast<std::size_t>(n_rows));
+    apply_codes = n_codes;
+    with_apply = rng.below(4) != 0;
+    with_right = rng.below(2) == 0;
+    with_map = rng.below(2) == 0;
+    apply_code = random_codes(rng, n_rows, codes);
+    const auto first = static_cast<std::uint8_t>(rng.below(2) == 0 ? codes - 1 : rng.below(codes));
+    const auto second = static_cast<std::uint8_t>(rng.below(codes));
+    apply_right = random_bits(rng, apply_code, first, second);
+    left_delta = random_floats(rng, kTableSize);
+    right_delta = random_floats(rng, kTableSize);
+    for (std::vector<float>* table : {&left_delta, &right_delta}) {
+      (*table)[kPadding] = 0.0F;
+      if (n_codes <= kNarrowCodes) (*table)[kNarrowCodes] = 0.0F;
+    }
+    for (std::vector<std::uint8_t>* map : {&left_map, &right_map}) {
+      for (int c = 0; c < kTableSize; ++c)
+        map->push_back(static_cast<std::uint8_t>(rng.below(codes)));
+      (*map)[kPadding] = kPadding;
+    }
+    sum_code = random_codes(rng, n_rows, codes);
+    plan(rng, first, second);
+    const auto n_sums =
+        static_cast<std::size_t>((n_groups + kBlockGroups - 1) / kBlockGroups) * cells.size();
+    sums.assign(n_sums, -1.0);
+    if (!weight.empty()) weights.assign(n_sums, -1.0);
+  }
+
+  // The cells of no rule, of a rule in one leaf, or of one in two leaves.
+  void plan(Rng& rng, std::uint8_t first, std::uint8_t second) {
+    for (int c = 0; c < apply_codes; ++c)
+      cells.push_back({static_cast<std::uint8_t>(c), Side::both});
+    const std::uint32_t kind = rng.below(3);
+    if (kind == 0) return;
+    cells[first].side = Side::left;
+    cells.push_back({first, Side::right});
+    if (kind == 1 || first == second) second = first;
+    if (second != first) {
+      cells[second].side = Side::right;
+      cells.push_back({second, Side::left});
+    }
+    sum_right = random_bits(rng, sum_code, first, second);
+  }
+
+  void run(const Kernels& kernels) {
+    FusedTask task{};
+    task.residual = residual.data();
+    task.weight = weight.empty() ? nullptr : weight.data();
+    task.n_groups = static_cast<std::int64_t>(residual.size()) / kGroupRows;
+    task.apply_code = with_apply ? apply_code.data() : nullptr;
+    task.apply_right = with_right ? apply_right.data() : nullptr;
+    task.left_delta = left_delta.data();
+    task.right_delta = right_delta.data();
+    task.apply_codes = apply_codes;
+    task.left_map = with_map ? left_map.data() : nullptr;
+    task.right_map = right_map.data();
+    task.sum_code = sum_code.data();
+    task.sum_right = sum_right.empty() ? nullptr : sum_right.data();
+    task.cells = cells.data();
+    task.n_cells = static_cast<std::int64_t>(cells.size());
+    task.sums = sums.data();
+    task.weights = weights.empty() ? nullptr : weights.data();
+    kernels.fused(task, 0, (task.n_groups + kBlockGroups - 1) / kBlockGroups);
+  }
+
+  // What the kernels should do, a row at a time.
+  void run_plainly() {
+    for (std::size_t i = 0; with_apply && i < residual.size(); ++i) {
+      const bool right = with_right && bit(apply_right, i);
+      residual[i] += (right ? right_delta : left_delta)[apply_code[i]];
+      if (with_map) apply_code[i] = (right ? right_map : left_map)[apply_code[i]];
+    }
+    for (std::size_t at = 0; at < sums.size(); ++at) {
+      const SumCell cell = cells[at % cells.size()];
+      const std::size_t first = at / cells.size() * kBlockRows;
+      float lane[kLanes] = {};
+      float weight_lane[kLanes] = {};
+      for (std::size_t i = first; i < std::min(first + kBlockRows, residual.size()); ++i) {
+        if (sum_code[i] != cell.code) continue;
+        const bool right = !sum_right.empty() && bit(sum_right, i);
+        if (cell.side == (right ? Side::left : Side::right)) continue;
+        lane[i % kLanes] += weight.empty() ? residual[i] : residual[i] * weight[i];
+        if (!weight.empty()) weight_lane[i % kLanes] += weight[i];
+      }
+      sums[at] = reduce(lane);
+      if (!weight.empty()) weights[at] = reduce(weight_lane);
+    }
+  }
+
+  static double reduce(const float* lane) {
+    double sum[kLanes];
+    std::copy_n(lane, kLanes, sum);
+    for (int width = kLanes / 2; width >= 1; width /= 2)
+      for (int i = 0; i < width; ++i) sum[i] += sum[i + width];
+    return sum[0];
+  }
+
+  bool operator==(const Fused& other) const {
+    return same(residual, other.residual) && same(apply_code, other.apply_code) &&
+           same(sums, other.sums) && same(weights, other.weights);
+  }
+};
+
+// ---- route -------------------------------------------------------------------------------------
+
+struct Routed {
+  std::vector<std::vector<float>> columns;
+  std::vector<RouteTask::Term> terms;
+  std::vector<std::uint32_t> levels, words;
+  std::vector<std::uint8_t> code;
+  std::vector<std::uint64_t> right;
+  std::vector<std::int64_t> counts = {3, 5};
+  RouteTask task{};
+
+  Routed(Rng& rng, std::int64_t n_groups, int n_codes) {
+    const auto n_rows = static_cast<std::size_t>(n_groups * kGroupRows);
+    code = random_codes(rng, n_groups * kGroupRows, static_cast<std::uint32_t>(n_codes));
+    right.assign(static_cast<std::size_t>(n_groups), ~std::uint64_t{0});
+    task.left_code = static_cast<std::uint8_t>(rng.below(static_cast<std::uint32_t>(n_codes)));
+    task.right_code =
+        rng.below(2) == 0
+            ? task.left_code
+            : static_cast<std::uint8_t>(rng.below(static_cast<std::uint32_t>(n_codes)));
+    task.kind = rng.below(3) == 0 ? RuleKind::categorical : RuleKind::continuous;
+    task.missing_right = rng.below(2) == 0;
+    task.cut = static_cast<float>(0.3 * rng.normal());
+    task.n_terms = rng.below(4);
+    for (std::uint32_t k = 0; k < task.n_terms; ++k) {
+      columns.push_back(random_floats(rng, n_rows));
+      for (float& value : columns.back())
+        if (rng.below(30) == 0) value = std::numeric_limits<float>::quiet_NaN();
+    }
+    const std::uint32_t n_levels = 1 + rng.below(rng.below(2) == 0 ? 20 : 700);
+    for (std::size_t i = 0; i < n_rows; ++i) levels.push_back(rng.below(n_levels + 1));
+    for (std::uint32_t k = 0; k < level_words(n_levels); ++k) words.push_back(rng.below(~0U));
+    for (const std::vector<float>& column : columns)
+      terms.push_back({column.data(), static_cast<float>(rng.normal())});
+  }
+
+  void run(const Kernels& kernels) {
+    task.terms = terms.data();
+    task.column = levels.data();
+    task.words = words.data();
+    task.n_words = static_cast<std::uint32_t>(words.size());
+    task.code = code.data();
+    task.right = right.data();
+    kernels.route(task, 0, static_cast<std::int64_t>(right.size()), counts.data());
+  }
+
+  void run_plainly() {
+    std::fill(right.begin(), right.end(), std::uint64_t{0});
+    for (std::size_t i = 0; i < code.size(); ++i) {
+      const bool in_left = code[i] == task.left_code;
+      if ((!in_left && code[i] != task.right_code) || !goes_right(i)) continue;
+      right[i / kGroupRows] |= std::uint64_t{1} << (i % kGroupRows);
+      ++counts[in_left ? 0 : 1];
+    }
+  }
+
+  bool goes_right(std::size_t i) const {
+    if (task.kind == RuleKind::categorical)
+      return ((words[levels[i] / 32] >> (levels[i] % 32)) & 1U) != 0;
+    if (terms.empty()) return false;
+    float score = terms[0].value * terms[0].column[i];
+    for (std::size_t k = 1; k < terms.size(); ++k) score += terms[k].value * terms[k].column[i];
+    return std::isnan(score) ? task.missing_right : score >= task.cut;
+  }
+
+  bool operator==(const Routed& other) const {
+    return same(right, other.right) && same(counts, other.counts);
+  }
+};
+
+// ---- prediction --------------------------------------------------------------------------------
+
+struct Predicted {
+  std::vector<float> f, table;
+  std::vector<double> sum;
+  std::vector<std::uint8_t> code;
+  std::vector<std::uint64_t> right;
+  bool wide;
+
+  Predicted(Rng& rng, std::int64_t n_groups, int n_codes) {
+    const auto n_rows = static_cast<std::size_t>(n_groups * kGroupRows);
+    f = random_floats(rng, n_rows);
+    table = random_floats(rng, kTableSize);
+    wide = n_codes > kNarrowCodes;
+    table[kPadding] = 0.0F;
+    if (!wide) table[kNarrowCodes] = 0.0F;
+    for (std::size_t i = 0; i < n_rows; ++i) sum.push_back(rng.normal());
+    code = random_codes(rng, n_groups * kGroupRows, static_cast<std::uint32_t>(n_codes));
+    right = random_bits(rng, code, 0, static_cast<std::uint8_t>(n_codes - 1));
+  }
+
+  void run(const Kernels& kernels) {
+    const auto n_groups = static_cast<std::int64_t>(right.size());
+    kernels.accumulate(f.data(), code.data(), table.data(), wide, n_groups);
+    kernels.accumulate_double(sum.data(), code.data(), table.data(), wide, n_groups);
+    kernels.assign(code.data(), right.data(), n_groups, kAssigned);
+  }
+
+  void run_plainly() {
+    for (std::size_t i = 0; i < code.size(); ++i) {
+      f[i] += table[code[i]];
+      sum[i] += static_cast<double>(table[code[i]]);
+      if (bit(right, i)) code[i] = kAssigned;
+    }
+  }
+
+  bool operator==(const Predicted& other) const {
+    return same(f, other.f) && same(sum, other.sum) && same(code, other.code);
+  }
+};
+
+template <class Task>
+void check(Rng& rng, std::int64_t n_groups, int n_codes, KernelChecks& found) {
+  const Task task(rng, n_groups, n_codes);
+  Task expected = task;
+  expected.run_plainly();
+  ++found.n_tasks;
+  for (const Kernels* kernels : available_kernels()) {
+    Task done = task;
+    done.run(*kernels);
+    if (!(done == expected)) ++found.n_different;
+  }
+}
+
+}  // namespace
+
+KernelChecks check_kernels(std::uint64_t seed) {
+  KernelChecks found;
+  for (const Kernels* kernels : available_kernels()) found.tables.emplace_back(kernels->name);
+  Rng rng(seed, 0);
+  for (const std::int64_t n_groups : {1, 5, 16, 37})
+    for (const int n_codes : {1,  2,  3,  4,  5,  6,  7,  8,  9,  11,  13,  14,  15,  16, 17,
+                              18, 24, 25, 30, 31, 32, 33, 63, 64, 125, 126, 127, 128, 250})
+      for (int repeat = 0; repeat < 8; ++repeat) {
+        check<Fused>(rng, n_groups, n_codes, found);
+        check<Routed>(rng, n_groups, n_codes, found);
+        check<Predicted>(rng, n_groups, n_codes, found);
+      }
+  return found;
+}
+
+}  // namespace obart::testing
