@@ -38,24 +38,29 @@ LEAVES = replace(PAPER, min_samples_leaf=1)
 ROBUST = replace(LEAVES, robust_leaf=True)
 MOVES = replace(ROBUST, p_change=OURS.p_change, p_perturb=OURS.p_perturb)
 BLEND = replace(MOVES, feature_scaling="blend")
-LEARNED = replace(BLEND, leaf_shape=OURS.leaf_shape)
-COLUMNS = replace(LEARNED, theta_a=OURS.theta_a, axis_theta_a=OURS.axis_theta_a)
-assert COLUMNS == OURS
+LEARNED = replace(BLEND, leaf_shape=OURS.leaf_shape, probit_leaf_shape=OURS.probit_leaf_shape)
+COLUMNS = replace(LEARNED, theta_weight=OURS.theta_weight, axis_theta_a=OURS.axis_theta_a)
+NOISE = replace(COLUMNS, sigma_quantile=OURS.sigma_quantile)
+assert NOISE == OURS
 
-# Name in the table: preset, number of chains.
-VARIANTS: dict[str, tuple[Any, int]] = {
-    "the paper's prior": (PAPER, 1),
-    "+ no empty leaves": (LEAVES, 1),
-    "+ leaf scale bounded by sd(y)": (ROBUST, 1),
-    "+ change and perturb moves": (MOVES, 1),
-    "+ blended scaling": (BLEND, 1),
-    "+ leaf scale learned": (LEARNED, 1),
-    "+ theta for each column": (COLUMNS, 1),
-    "+ four chains: the default": (OURS, 4),
-    "default without moves": (replace(OURS, p_change=0.0, p_perturb=0.0), 4),
-    "default with range scaling": (replace(OURS, feature_scaling="range"), 4),
-    "default with fixed leaf scale": (replace(OURS, leaf_shape=None), 4),
-    "default with one theta": (replace(OURS, theta_a=None), 4),
+# Sweeps: chains, sweeps before the first draw, draws; None: as the estimators have them.
+Length = dict[str, int] | None
+ONE: Length = {"n_chains": 1, "n_burn": 1000, "n_draws": 1000}
+FOUR: Length = {"n_chains": 4, "n_burn": 1000, "n_draws": 1000}
+
+# Name in the table: preset, length.
+VARIANTS: dict[str, tuple[Any, Length]] = {
+    "the paper's prior": (PAPER, ONE),
+    "+ no empty leaves": (LEAVES, ONE),
+    "+ leaf scale bounded by sd(y)": (ROBUST, ONE),
+    "+ change and perturb moves": (MOVES, ONE),
+    "+ blended scaling": (BLEND, ONE),
+    "+ leaf scale learned": (LEARNED, ONE),
+    "+ theta for each column": (COLUMNS, ONE),
+    "+ prior of sigma": (NOISE, ONE),
+    "+ eight short chains: the default": (OURS, None),
+    "default, four chains of 1000 + 1000": (OURS, FOUR),
+    "default without moves": (replace(OURS, p_change=0.0, p_perturb=0.0), None),
 }
 
 Unit = tuple[str, int, str]
@@ -79,7 +84,7 @@ def inner_problem(problem: Problem, split: int) -> Problem:
 def run(unit: Unit) -> dict[str, Any]:
     """Fit one variant to one split."""
     name, split, variant = unit
-    preset, n_chains = VARIANTS[variant]
+    preset, length = VARIANTS[variant]
     PRESETS["ablation"] = preset
     problem = library.load(name).problem(split)
     if inner:
@@ -88,7 +93,7 @@ def run(unit: Unit) -> dict[str, Any]:
     kind = ObliqueBARTRegressor if regression else ObliqueBARTClassifier
     model = kind(
         prior="ablation",
-        n_chains=n_chains,
+        **(length or {}),
         categorical_features=problem.train.categorical,
         n_jobs=1,
         random_state=split,

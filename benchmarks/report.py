@@ -36,7 +36,7 @@ QUIET_CORES = 0.1
 STYLES = ("o-", "s--", "^:", "D-.")
 
 QUESTIONS = ("sweep", "pymc", "small_n", "rows", "columns", "rules", "threads", "probit")
-QUESTIONS += ("predict", "fit", "memory", "simd", "accuracy")
+QUESTIONS += ("predict", "fit", "memory", "simd", "accuracy", "mixing")
 QUESTIONS += ("paper_regression", "paper_classification")
 
 Rows = list[dict[str, Any]]
@@ -337,6 +337,16 @@ TABLES: dict[str, Callable[[], str]] = {
             "difference": "difference on the same data",
             "difference_se": "s.e. of it",
             "seconds": "seconds, fit and predict",
+        },
+    ),
+    "mixing": plain_table(
+        "mixing",
+        {
+            "table": "data",
+            "moves": "moves",
+            "ess_of_1000": "ESS of 1000 draws",
+            "ess_a_second": "ESS a second",
+            "over_grow_and_prune": "over grow and prune",
         },
     ),
     "probit": plain_table(

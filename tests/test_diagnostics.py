@@ -113,7 +113,7 @@ def test_one_chain_is_split_and_named(rng):
     result = judged(chain)
     assert result["sigma"].rhat < 1.01
     assert len(result.advice) == 1
-    assert "n_chains=4" in result.advice[0]
+    assert "n_chains=8" in result.advice[0]
     assert judged(chain + np.linspace(0, 5, 1000))["sigma"].rhat > 1.1
 
 

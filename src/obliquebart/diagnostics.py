@@ -276,7 +276,7 @@ def _advice(diagnostics: Diagnostics, settings: dict[str, Any]) -> list[str]:
         ]
     if sampled and diagnostics.n_chains == 1:
         advice.append(
-            "One chain cannot show that it has missed a part of the posterior: fit with n_chains=4."
+            "One chain cannot show that it has missed a part of the posterior: fit with n_chains=8."
         )
     apart = [q for q in sampled if q.rhat > RHAT_LIMIT]
     if apart:

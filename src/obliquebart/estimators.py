@@ -197,8 +197,9 @@ class ObliqueBARTRegressor(RegressorMixin, _ObliqueBART):
     theta_prior : pair of float or None, default=None
         Beta prior (a, b) of theta, the probability that a column is part of an oblique rule. None:
         (a, a (p - 1)) for each of the p continuous columns, so that a rule has one column on
-        average, with a = 100 / p but within 1 and 10; "paper": one theta for all columns, (M, M (p - 1)) for M trees. With axis rules,
-        a is the concentration of the Dirichlet prior of the columns' weights, 1 by default.
+        average, with a = 100 / p but within 1 and 10; "paper": one theta for all columns,
+        (M, M (p - 1)) for M trees. With axis rules, a is the concentration of the Dirichlet prior
+        of the columns' weights, 1 by default.
     sigma : float or None, default=None
         A number fixes the noise's standard deviation, in the units of y; None samples it.
     theta : float or None, default=None
