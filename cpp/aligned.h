@@ -1,4 +1,5 @@
-// A fixed-size array on a cache-line boundary: what the kernels read and write.
+// A fixed-size array on a cache-line boundary, a large one on huge pages where the system has them:
+// what the kernels read and write.
 #pragma once
 
 #include <cstddef>
@@ -6,9 +7,14 @@
 #include <memory>
 #include <new>
 
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
 namespace obart {
 
 inline constexpr std::size_t kAlignment = 64;
+inline constexpr std::size_t kHugePage = std::size_t{1} << 21;
 
 template <class T>
 class AlignedBuffer {
@@ -26,16 +32,25 @@ class AlignedBuffer {
 
  private:
   struct Free {
-    void operator()(T* p) const { ::operator delete(p, std::align_val_t{kAlignment}); }
+    std::align_val_t alignment{kAlignment};
+    void operator()(T* p) const { ::operator delete(p, alignment); }
   };
-  static T* allocate(std::size_t size) {
+  using Owner = std::unique_ptr<T, Free>;
+
+  static Owner allocate(std::size_t size) {
     const std::size_t bytes = (size * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
-    return static_cast<T*>(
-        ::operator new(bytes == 0 ? kAlignment : bytes, std::align_val_t{kAlignment}));
+    const bool large = bytes >= 4 * kHugePage;
+    const std::align_val_t alignment{large ? kHugePage : kAlignment};
+    void* p = ::operator new(bytes == 0 ? kAlignment : bytes, alignment);
+#ifdef MADV_HUGEPAGE
+    // Advice: what the system makes of it does not matter.
+    if (large) static_cast<void>(madvise(p, bytes, MADV_HUGEPAGE));
+#endif
+    return Owner(static_cast<T*>(p), Free{alignment});
   }
 
   std::size_t size_ = 0;
-  std::unique_ptr<T, Free> data_;
+  Owner data_;
 };
 
 }  // namespace obart

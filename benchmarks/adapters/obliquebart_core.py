@@ -11,6 +11,8 @@ import numpy as np
 from problem import Problem
 
 from obliquebart import ObliqueBARTRegressor, _core
+from obliquebart.chains import Columns
+from obliquebart.chains import Problem as EngineProblem
 from obliquebart.prior import Hyperparameters, binary_outcome, calibrate, continuous_outcome
 
 
@@ -18,16 +20,22 @@ def version() -> str:
     return _version("obliquebart")
 
 
-def columns(x: np.ndarray) -> _core.Data:
+def scale(x: np.ndarray) -> np.ndarray:
     """Uniform columns on [0, 1] as the engine wants them: float32 on [-1, 1], a row a column."""
-    scaled = np.ascontiguousarray(2 * x.T - 1, dtype=np.float32)
-    return _core.Data(scaled, np.empty((0, len(x)), np.uint32), [])
+    return np.ascontiguousarray(2 * x.T - 1, dtype=np.float32)
+
+
+def columns(x: np.ndarray) -> _core.Data:
+    return _core.Data(scale(x), np.empty((0, len(x)), np.uint32), [])
 
 
 def sampler(
     problem: Problem, likelihood: str = "gaussian", prior: str = "paper", **settings: Any
 ) -> _core.Sampler:
-    """The paper's prior has its moves, grow and prune; `settings` override the engine's."""
+    """The paper's prior has its moves, grow and prune; `settings` override the engine's.
+
+    The rows are in the order that `fit` gives them.
+    """
     if likelihood == "probit":
         outcome = binary_outcome(problem.binary == 1)
     else:
@@ -36,7 +44,9 @@ def sampler(
     engine = calibrate(hyper.validated(), outcome, problem.x.shape[1])
     for name, value in settings.items():
         setattr(engine, name, value)
-    return _core.Sampler(columns(problem.x), outcome.values, None, engine, problem.seed, 0)
+    scaled = Columns(scale(problem.x), np.empty((0, len(problem.y)), np.uint32), [])
+    ordered = EngineProblem(scaled, outcome.values, None, engine).in_good_order()
+    return _core.Sampler(ordered.columns.to_core(), ordered.y, None, engine, problem.seed, 0)
 
 
 def categorical_sampler(

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
+from obliquebart.row_order import row_order
 from obliquebart.validation import check_count
 
 __all__ = [
@@ -54,6 +55,16 @@ class Problem(NamedTuple):
     y: NDArray[np.float64]
     weights: NDArray[np.float64] | None
     settings: _core.Settings
+
+    def in_good_order(self) -> Problem:
+        """Return the same with the rows in the order in which sweeps are fastest."""
+        x_cont, x_cat, n_levels = self.columns
+        order = row_order(x_cont, x_cat, self.y)
+        if order is None:
+            return self
+        columns = Columns(x_cont[:, order], x_cat[:, order], n_levels)
+        weights = None if self.weights is None else self.weights[order]
+        return Problem(columns, self.y[order], weights, self.settings)
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,7 @@ def run(
         One `Chain` a chain, in order; chains without a draw are left out after an interrupt.
     """
     _require_memory(problem, schedule)
+    problem = problem.in_good_order()
     jobs = effective_jobs(n_jobs)
     tasks = [
         Task(schedule, seed, chain, starts[chain] if starts else None)

@@ -1,0 +1,78 @@
+"""The order of the training rows: a permutation that puts like rows together, and nothing else."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from obliquebart import ObliqueBARTRegressor
+from obliquebart.chains import Columns, Problem
+from obliquebart.row_order import BLOCK, FEWEST_ROWS, row_order
+
+
+def table(n: int, seed: int = 0):
+    rng = np.random.default_rng(seed)
+    x_cont = rng.uniform(-1, 1, (3, n)).astype(np.float32)
+    x_cont[1, rng.random(n) < 0.1] = np.nan
+    x_cat = rng.integers(0, 5, (1, n), dtype=np.uint32)
+    x_cat[0, :7] = 2**32 - 1  # levels that training has not seen
+    y = 3 * x_cont[0] + (x_cat[0] == 2) + rng.normal(size=n)
+    return x_cont, x_cat, y.astype(np.float64)
+
+
+def test_few_rows_stay_as_they_are():
+    assert row_order(*table(FEWEST_ROWS - 1)) is None
+    assert (
+        row_order(
+            np.empty((0, 10**5), np.float32), np.empty((0, 10**5), np.uint32), np.zeros(10**5)
+        )
+        is None
+    )
+
+
+@pytest.mark.parametrize("n", [FEWEST_ROWS, FEWEST_ROWS + 1, 50_001])
+def test_every_row_once(n):
+    order = row_order(*table(n))
+    assert np.array_equal(np.sort(order), np.arange(n))
+    assert np.array_equal(order, row_order(*table(n)))
+
+
+def test_blocks_are_narrow_in_the_column_that_matters():
+    x_cont, x_cat, y = table(40_000)
+    order = row_order(x_cont, x_cat, y)
+    whole = [np.nanstd(x_cont[j]) for j in (0, 2)]
+    blocks = [
+        np.mean([np.nanstd(x_cont[j][order[i : i + BLOCK]]) for i in range(0, 39_000, BLOCK)])
+        for j in (0, 2)
+    ]
+    assert blocks[0] < 0.2 * whole[0]
+    assert blocks[1] > 0.5 * whole[1]
+
+
+def test_constant_columns_and_constant_y():
+    n = FEWEST_ROWS
+    order = row_order(np.zeros((2, n), np.float32), np.zeros((1, n), np.uint32), np.ones(n))
+    assert np.array_equal(np.sort(order), np.arange(n))
+    nothing = np.full((1, n), np.nan, np.float32)
+    assert row_order(nothing, np.empty((0, n), np.uint32), np.ones(n)) is not None
+
+
+def test_x_y_and_weights_stay_together():
+    x_cont, x_cat, y = table(FEWEST_ROWS)
+    weights = np.abs(y) + 1
+    ordered = Problem(Columns(x_cont, x_cat, [5]), y, weights, None).in_good_order()
+    assert not np.array_equal(ordered.y, y)
+    assert np.array_equal(ordered.weights, np.abs(ordered.y) + 1)
+    back = np.argsort(ordered.y)
+    assert np.array_equal(ordered.columns.x_cont[:, back], x_cont[:, np.argsort(y)], equal_nan=True)
+    assert np.array_equal(ordered.columns.x_cat[:, back], x_cat[:, np.argsort(y)])
+
+
+def test_fit_predicts_rows_in_the_users_order():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(size=(FEWEST_ROWS, 2))
+    y = np.where(x[:, 0] < 0.5, -2.0, 2.0) + 0.1 * rng.normal(size=len(x))
+    model = ObliqueBARTRegressor(
+        n_trees=10, n_chains=1, n_burn=20, n_draws=5, random_state=0, progress=False
+    ).fit(x, y)
+    assert np.mean((model.predict(x) - y) ** 2) < 0.05 * np.var(y)
