@@ -51,7 +51,7 @@ def cost_model(library: Library | None) -> Callable[[Unit], float]:
             chains, usual = (8, 500) if ours else (1, 1000)
             sweeps = float(settings.get("n_burn", usual)) + float(settings.get("n_draws", usual))
             return float(settings.get("n_chains", chains)) * (0.15 + 1.7e-4 * n) * sweeps / 2000
-        if base == "XGB":
+        if base.startswith("XGB"):
             return 0.02 + 4e-7 * n * columns
         if base == "stochtree":
             return 10 * (0.2 + 1e-3 * n)

@@ -229,17 +229,20 @@ def _score(problem: Problem, mean: FloatArray) -> float:
 def _xgboost(problem: Problem, unit: Unit) -> Prediction:
     xgboost: Any = import_module("xgboost")
     regression = problem.task == "regression"
-    # The authors' scripts: 100 rounds, depth 3 or 1; the rest are the defaults of R's xgboost 1.
-    parameters = {
+    parameters: dict[str, Any] = {
         "objective": "reg:squarederror" if regression else "binary:logistic",
-        "max_depth": 3 if regression else 1,
-        "eta": 0.3,
-        "tree_method": "exact",
-        "base_score": 0.5,
         "nthread": 1,
         "seed": unit.seed,
         "verbosity": 0,
     }
+    if unit.method != "XGB-defaults":
+        # The authors' scripts: 100 rounds, depth 3 or 1; the rest is as in R's xgboost 1.
+        parameters |= {
+            "max_depth": 3 if regression else 1,
+            "eta": 0.3,
+            "tree_method": "exact",
+            "base_score": 0.5,
+        }
     settings = dict(unit.settings)
     n_rounds = int(settings.pop("n_rounds", 100))
     train = xgboost.DMatrix(problem.train.with_indicators(), problem.y_train, nthread=1)
@@ -257,6 +260,7 @@ METHODS = {
     "RF": Method("RF", _random_forest),
     "ERT": Method("ERT", _extra_trees),
     "XGB": Method("XGB", _xgboost, "xgboost"),
+    "XGB-defaults": Method("XGB (package defaults)", _xgboost, "xgboost"),
     "rotBART": Method("rotBART", _axis),
     "rotRF": Method("rotRF", _random_forest),
     "rotERT": Method("rotERT", _extra_trees),

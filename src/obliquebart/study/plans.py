@@ -28,7 +28,7 @@ Settings = tuple[tuple[str, Setting], ...]
 def real_plan(library: Library) -> list[Unit]:
     """Return the run whose results are in docs/study: two hours of one core."""
     sets = library.names()
-    few = _splits(sets, 5, large=3)
+    all_splits, few = _splits(sets, N_SPLITS, large=3), _splits(sets, 5, large=3)
     narrow = [
         (data, split)
         for data, split in few
@@ -36,7 +36,7 @@ def real_plan(library: Library) -> list[Unit]:
     ]
     cells = [Synthetic(f, 1000, 4.0, t) for f in FUNCTIONS for t in range(FUNCTIONS[f])]
     units = [
-        *_benchmark(library, _splits(sets, N_SPLITS, large=3)),
+        *_benchmark(library, all_splits),
         *_synthetic(cells, methods=("obliqueBART-paper", "BART")),
         *_rotated(library, few, (1, 4, 16)),
         *_rotated(library, narrow, (200,)),
@@ -45,6 +45,7 @@ def real_plan(library: Library) -> list[Unit]:
         *_indicators(library, _splits(library.names("regression"), 5, large=3)),
         *_coarse_grid(),
         *(Unit(data, split, "BART-ours") for data, split in few),
+        *(Unit(data, split, "XGB-defaults") for data, split in all_splits),
     ]
     return list(dict.fromkeys(units))
 

@@ -91,7 +91,8 @@ def _benchmark(results: Results, output: Path) -> list[Section]:
         caption = f"Mean ranks, {what} ({n_sets}); bars join methods that do not differ at 5%."
         ranks.parts.append(Figure(file, caption))
     ranks.parts.append(tables.other_metrics(results))
-    return [*sections, ranks]
+    duels = Section("Wins, ties, losses", [tables.duel_table(results)])
+    return [*sections, ranks, duels]
 
 
 def _rotations(results: Results, output: Path) -> list[Section]:
