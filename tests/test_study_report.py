@@ -16,7 +16,7 @@ from obliquebart.study.report.statistics import (
     mean_ranks,
     one_sided_p,
 )
-from obliquebart.study.report.tables import axis_table, rotations_needed
+from obliquebart.study.report.tables import axis_table, duel_table, rotations_needed
 from obliquebart.study.store import read_table
 from study_library import write_library
 
@@ -92,6 +92,21 @@ def test_marks_and_bold_of_a_table():
     assert (prior.text, prior.bold) == ("0.440†", False)
     assert forest.text == "0.320†"
     assert forest.paper == "0.302, +0.018"
+
+
+def test_wins_ties_and_losses():
+    lines = []
+    for split in range(5):
+        wiggle = 0.01 * (-1) ** split
+        lines += [line(name, split, "obliqueBART", 0.5) for name in ("servo", "mpg", "ilpd")]
+        lines += [
+            line("servo", split, "RF", 0.7 + wiggle),  # an error: ours is better
+            line("mpg", split, "RF", 0.5 + wiggle),
+            line("ilpd", split, "RF", 0.7 + wiggle),  # an accuracy: ours is worse
+        ]
+    table = duel_table(Results(lines))
+    (row,) = (row for row in table.rows if row[0] == "RF")
+    assert row[1:] == ["1 / 1 / 0", "", "0 / 0 / 1", "ilpd"]
 
 
 def test_rotations_needed():
