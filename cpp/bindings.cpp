@@ -68,12 +68,16 @@ Link link_from(const std::string& name) {
 }
 
 std::shared_ptr<Data> make_data(In<float, 2> x_cont, In<std::uint32_t, 2> x_cat,
-                                std::vector<std::uint32_t> n_levels) {
+                                std::vector<std::uint32_t> n_levels,
+                                std::optional<In<std::int64_t, 1>> order) {
   if (x_cont.shape(1) != x_cat.shape(1))
     throw nb::value_error("x_cont and x_cat must have the same number of rows");
-  return std::make_shared<Data>(
-      static_cast<std::int64_t>(x_cont.shape(1)), static_cast<std::int64_t>(x_cont.shape(0)),
-      x_cont.data(), static_cast<std::int64_t>(x_cat.shape(0)), x_cat.data(), std::move(n_levels));
+  if (order && order->shape(0) != x_cont.shape(1))
+    throw nb::value_error("order must have one entry per row");
+  return std::make_shared<Data>(static_cast<std::int64_t>(x_cont.shape(1)),
+                                static_cast<std::int64_t>(x_cont.shape(0)), x_cont.data(),
+                                static_cast<std::int64_t>(x_cat.shape(0)), x_cat.data(),
+                                std::move(n_levels), order ? order->data() : nullptr);
 }
 
 void check_rows(const Data& data, const DoubleVector& values, const char* name) {
@@ -472,7 +476,7 @@ NB_MODULE(_core, m) {
   m.doc() = "The compiled core of obliquebart.";
   m.def("simd_level", [] { return kernels().name; });
   nb::class_<Data>(m, "Data", "Columns shared by all chains.")
-      .def(nb::new_(&make_data), "x_cont"_a, "x_cat"_a, "n_levels"_a)
+      .def(nb::new_(&make_data), "x_cont"_a, "x_cat"_a, "n_levels"_a, "order"_a = nb::none())
       .def_prop_ro("n_rows", &Data::n_rows)
       .def_prop_ro("p_cont", &Data::p_cont)
       .def_prop_ro("p_cat", &Data::p_cat);

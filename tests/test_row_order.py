@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from obliquebart import ObliqueBARTRegressor
+from obliquebart import ObliqueBARTRegressor, _core
 from obliquebart.chains import Columns, Problem
 from obliquebart.row_order import BLOCK, FEWEST_ROWS, row_order
 
@@ -59,13 +59,19 @@ def test_constant_columns_and_constant_y():
 
 def test_x_y_and_weights_stay_together():
     x_cont, x_cat, y = table(FEWEST_ROWS)
-    weights = np.abs(y) + 1
-    ordered = Problem(Columns(x_cont, x_cat, [5]), y, weights, None).in_good_order()
-    assert not np.array_equal(ordered.y, y)
-    assert np.array_equal(ordered.weights, np.abs(ordered.y) + 1)
-    back = np.argsort(ordered.y)
-    assert np.array_equal(ordered.columns.x_cont[:, back], x_cont[:, np.argsort(y)], equal_nan=True)
-    assert np.array_equal(ordered.columns.x_cat[:, back], x_cat[:, np.argsort(y)])
+    y, weights = x_cont[0].astype(np.float64), x_cont[0].astype(np.float64) + 2
+    settings = _core.Settings()
+    settings.n_trees = 1
+    settings.sigma = 1e-3
+    settings.sigma_fixed = True
+    ready = Problem(Columns(x_cont, x_cat, [5]), y, weights, settings).to_core()
+    assert not np.array_equal(ready.y, y)
+    np.testing.assert_array_equal(np.sort(ready.y), np.sort(y))
+    np.testing.assert_array_equal(ready.weights, ready.y + 2)
+    # y is the first column, so that trees explain it only if the columns have its order.
+    chain = ready.sampler(0, 0)
+    chain.sweep(200)
+    assert np.corrcoef(chain.fit(), ready.y)[0, 1] > 0.8
 
 
 def test_fit_predicts_rows_in_the_users_order():
@@ -76,3 +82,11 @@ def test_fit_predicts_rows_in_the_users_order():
         n_trees=10, n_chains=1, n_burn=20, n_draws=5, random_state=0, progress=False
     ).fit(x, y)
     assert np.mean((model.predict(x) - y) ** 2) < 0.05 * np.var(y)
+
+
+def test_the_engine_refuses_an_order_of_other_rows():
+    x = np.zeros((1, 3), np.float32)
+    levels = np.zeros((0, 3), np.uint32)
+    for order in ([0, 1], [0, 1, 3], [-1, 0, 1]):
+        with pytest.raises(ValueError, match="order"):
+            _core.Data(x, levels, [], np.array(order))

@@ -282,7 +282,7 @@ def test_same_predictions_and_bytes_in_another_python(version, tmp_path):
 
 def test_a_thousand_draws_of_two_hundred_trees_in_12_mb(tmp_path):
     X, y = load_diabetes(return_X_y=True)
-    model = ObliqueBARTRegressor(n_chains=1, random_state=0, progress=False).fit(X, y)
+    model = ObliqueBARTRegressor(n_chains=1, n_draws=1000, random_state=0, progress=False).fit(X, y)
     model.save(tmp_path / "m")
     assert (model.posterior_.draws.n_draws, model.posterior_.n_trees) == (1000, 200)
     assert (tmp_path / "m").stat().st_size < 12e6

@@ -45,8 +45,8 @@ def sampler(
     for name, value in settings.items():
         setattr(engine, name, value)
     scaled = Columns(scale(problem.x), np.empty((0, len(problem.y)), np.uint32), [])
-    ordered = EngineProblem(scaled, outcome.values, None, engine).in_good_order()
-    return _core.Sampler(ordered.columns.to_core(), ordered.y, None, engine, problem.seed, 0)
+    ready = EngineProblem(scaled, outcome.values, None, engine).to_core()
+    return ready.sampler(problem.seed, 0)
 
 
 def categorical_sampler(

@@ -16,6 +16,7 @@ from obliquebart.validation import check_count
 __all__ = [
     "Chain",
     "Columns",
+    "CoreProblem",
     "Problem",
     "Recorder",
     "Runner",
@@ -56,15 +57,28 @@ class Problem(NamedTuple):
     weights: NDArray[np.float64] | None
     settings: _core.Settings
 
-    def in_good_order(self) -> Problem:
-        """Return the same with the rows in the order in which sweeps are fastest."""
+    def to_core(self) -> CoreProblem:
+        """Return what the engine works on, with the rows in the order that suits it."""
         x_cont, x_cat, n_levels = self.columns
         order = row_order(x_cont, x_cat, self.y)
+        data = _core.Data(x_cont, x_cat, n_levels, order)
         if order is None:
-            return self
-        columns = Columns(x_cont[:, order], x_cat[:, order], n_levels)
+            return CoreProblem(data, self.y, self.weights, self.settings)
         weights = None if self.weights is None else self.weights[order]
-        return Problem(columns, self.y[order], weights, self.settings)
+        return CoreProblem(data, self.y[order], weights, self.settings)
+
+
+class CoreProblem(NamedTuple):
+    """The same with the engine's own copy of the columns; shared by the chains of a process."""
+
+    data: _core.Data
+    y: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
+    settings: _core.Settings
+
+    def sampler(self, seed: int, chain: int) -> _core.Sampler:
+        """Return a chain at its start."""
+        return _core.Sampler(self.data, self.y, self.weights, self.settings, seed, chain)
 
 
 @dataclass(frozen=True)
@@ -172,14 +186,12 @@ class Runner:
         """Return the chain as it was before the first sweep of this run."""
         return None if self._task.start is None else self._task.start.chain
 
-    def run(self, data: _core.Data, problem: Problem) -> Chain:
+    def run(self, problem: CoreProblem) -> Chain:
         """Return the chain when it has done all its sweeps, or when it was stopped."""
         task, recorder, n_sweeps = self._task, self._recorder, self._schedule.n_sweeps
         if task.start is not None and self._n_done == n_sweeps:
             return task.start.chain
-        sampler = _core.Sampler(
-            data, problem.y, problem.weights, problem.settings, task.seed, task.chain
-        )
+        sampler = problem.sampler(task.seed, task.chain)
         if task.start is not None:
             sampler.set_state(task.start.chain.state or {})
             sampler.set_draws(task.start.chain.draws)

@@ -372,7 +372,7 @@ def _require_scale(source: str, what: str, ratio: float, outcome: Outcome) -> fl
 
 SETTINGS_FIELDS = (
     *("n_trees", "alpha", "beta", "max_depth", "min_samples_leaf", "axis_rules"),
-    *("likelihood", "offset", "leaf_sd", "leaf_sd_fixed", "leaf_shape", "leaf_rate", "stretch"),
+    *("likelihood", "offset", "leaf_sd", "leaf_sd_fixed", "leaf_shape", "leaf_rate"),
     *("sigma", "sigma_fixed", "nu", "lambda_"),
     *("theta", "theta_fixed", "theta_a", "theta_b", "theta_by_column"),
     *("p_change", "p_perturb", "perturb_angle", "perturb_shift"),

@@ -21,7 +21,7 @@ SAMPLE = 512
 
 def row_order(
     x_cont: NDArray[np.float32], x_cat: NDArray[np.uint32], y: NDArray[np.float64]
-) -> NDArray[np.intp] | None:
+) -> NDArray[np.int64] | None:
     """Return the rows in a good order, or None where the given one will do.
 
     Parameters
@@ -40,7 +40,7 @@ def row_order(
     if n < FEWEST_ROWS or len(x_cont) + len(x_cat) == 0:
         return None
     keys = [*x_cont, *(_mean_by_level(codes, y) for codes in x_cat)]
-    order = np.arange(n)
+    order = np.arange(n, dtype=np.int64)
     parts = [(0, n)]
     while parts:
         first, last = parts.pop()

@@ -127,7 +127,6 @@ def run(
         One `Chain` a chain, in order; chains without a draw are left out after an interrupt.
     """
     _require_memory(problem, schedule)
-    problem = problem.in_good_order()
     jobs = effective_jobs(n_jobs)
     tasks = [
         Task(schedule, seed, chain, starts[chain] if starts else None)
@@ -169,11 +168,11 @@ def _run_in_threads(
     recorder: Recorder | None,
 ) -> Run:
     problem.settings.n_threads = max(jobs // len(tasks), 1)
-    data = problem.columns.to_core()
+    core = problem.to_core()
     runners = [Runner(task, recorder) for task in tasks]
 
     def work(runner: Runner) -> Chain | None:
-        return runner.start if runner.stopped else runner.run(data, problem)
+        return runner.start if runner.stopped else runner.run(core)
 
     pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
     futures = [pool.submit(work, runner) for runner in runners]
@@ -237,7 +236,7 @@ def _run_remotely(work: _Work) -> _PlainChain:
     task = work.task
     if work.start is not None:
         task = task._replace(start=_from_plain(work.columns, work.start))
-    chain = Runner(task).run(work.columns.to_core(), problem)
+    chain = Runner(task).run(problem.to_core())
     return _to_plain(Start(chain, task.schedule.n_sweeps))
 
 
