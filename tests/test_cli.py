@@ -366,3 +366,24 @@ def test_a_closed_pipe_is_no_error(folder):
     process.stderr.close()
     process.wait(60)
     assert errors == ""
+
+
+def test_doubtful_columns_and_mistaken_options(tmp_path):
+    data = tmp_path / "data.csv"
+    rows = "".join(f"{i},2024-0{i % 9 + 1}-{i % 28 + 1},remark {i},{i % 7}\n" for i in range(60))
+    data.write_text("id,day,remark,y\n" + rows)
+    model = tmp_path / "m.obart"
+    words = " ".join(run("fit", data, "-t", "y", "-o", model, *QUICK).output.split())
+    assert "0 to 59, one by one: a row number?" in words
+    assert "'day' looks like dates" in words
+    assert "'remark' has 60 different texts" in words
+    assert "--drop NAME" in words
+    answer = run("fit", data, "-t", "y", "-d", "id,remark", "-o", model, *QUICK, code=1).output
+    assert "Give --drop once for each column." in " ".join(answer.split())
+    run("fit", data, "-t", "y", "-d", "id", "-c", "day", "-c", "remark", "-o", model, *QUICK)
+    new = tmp_path / "new.csv"
+    new.write_text("day,remark\n2030-01-01,other\n")
+    answer = run("predict", model, new, "-o", tmp_path / "p.csv").output
+    assert answer.count("Levels unseen") == 1
+    answer = run("report", model, data, code=1).output
+    assert "is the target: 'id', 'y'?" in " ".join(answer.split())

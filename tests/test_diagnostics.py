@@ -102,6 +102,27 @@ def test_advice_names_a_sufficient_number_of_draws(rng):
     ]
 
 
+def test_slow_parameters_alone_leave_predictions_fine(rng):
+    chains = rng.normal(size=(4, 1000))
+    good = measure("f[0]", chains)
+    bad = good._replace(name="theta", rhat=1.3, ess_bulk=20.0)
+    posterior = FakePosterior(chains, {})
+    for sentence in Diagnostics(posterior, [bad, good]).advice:
+        assert "for theta" in sentence
+        assert "is fine at all rows" in sentence
+    rhat, size = Diagnostics(posterior, [bad, good._replace(rhat=1.02, ess_bulk=300.0)]).advice
+    assert "1.020 for f[0] and 1 more" in rhat
+    assert "do not agree" in rhat
+    assert "300 for f[0] and 1 more" in size
+    assert "up to 2% of its posterior" in size
+
+
+def test_large_numbers_are_short(rng):
+    text = str(judged(1260.4 + rng.normal(size=(4, 100))))
+    assert "1260" in text
+    assert "e+03" not in text
+
+
 def test_a_stuck_chain_is_found(rng):
     chains = rng.normal(size=(4, 100))
     chains[1] = 0.3

@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 import pickle
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy import stats
 
 from obliquebart.encoding import FEATURE_SCALINGS, Encoding, UnseenLevelWarning
 from obliquebart.encoding.scaling import MAX_KNOTS
+from obliquebart.exceptions import DoubtfulColumnWarning
 
 UNSEEN = 0xFFFFFFFF
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -309,6 +311,31 @@ def test_unseen_levels_are_reported_once():
     assert "column 'd' in 3 rows (3, 4, 5)" in message
     assert "the side with more training rows" in message
     assert encoded.x_cat.tolist() == [[UNSEEN, 0, UNSEEN, UNSEEN], [UNSEEN, 0, UNSEEN, UNSEEN]]
+
+
+def test_doubtful_text_columns_are_named():
+    days = pd.date_range("2024-01-01", periods=60).strftime("%Y-%m-%d")
+    X = pd.DataFrame(
+        {
+            "day": days,
+            "name": [f"row {i}" for i in range(60)],
+            "wave": ["2024-01-01", "2024-07-01"] * 30,
+            "shop": ["a", "b", "c"] * 20,
+        }
+    )
+    with pytest.warns(DoubtfulColumnWarning) as caught:
+        Encoding.fit(X)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    message = str(caught[0].message)
+    assert "'day' looks like dates" in message
+    assert "'name' has 60 different texts in 60 rows" in message
+    assert "wave" not in message
+    assert "shop" not in message
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Encoding.fit(X, categorical_features=["day", "name", "wave", "shop"])
+        Encoding.fit(X.astype("category"))
 
 
 def test_unseen_report_is_short():

@@ -9,7 +9,7 @@ from obliquebart.study.costs import cost_model
 from obliquebart.study.datasets import Library
 from obliquebart.study.methods import METHODS
 from obliquebart.study.metrics import Prediction, measure
-from obliquebart.study.plans import PLANS
+from obliquebart.study.plans import PLANS, some_of
 from obliquebart.study.problems import Columns, Problem
 from obliquebart.study.units import Unit, execute
 from study_library import real_data, write_library
@@ -137,3 +137,22 @@ def test_plans_hold_what_the_paper_has():
     assert len({u.data for u in paper if "-n" in u.data}) == 3 * 4 * 21
     seconds = cost_model(library)
     assert sum(map(seconds, PLANS["quick"](library))) < 600
+
+
+def test_one_table_or_set_of_a_plan(folder: Path) -> None:
+    library = Library(folder)
+    units = PLANS["tiny"](library)
+    two, four = some_of(units, library, 2), some_of(units, library, 4)
+    assert {unit.data for unit in two} == {"servo"}
+    assert {unit.rotations for unit in two} == {0}
+    assert {unit.rotations for unit in four} == {0, 4}
+    assert {unit.data for unit in some_of(units, library, 3)} == {"fertility"}
+    assert some_of(units, library, 2, ["servo"]) == two
+    assert some_of(units, library) == units
+    for table, sets, message in (
+        (8, (), "2 to 7"),
+        (2, ["fertility"], "nothing of that table"),
+        (None, ["nowhere"], "no data set 'nowhere'"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            some_of(units, library, table, sets)

@@ -15,6 +15,7 @@ from obliquebart.estimators import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.exceptions import (
     CheckpointWarning,
     ConstantOutcomeWarning,
+    DoubtfulColumnWarning,
     InterruptedFitWarning,
     ModelFileError,
 )
@@ -27,6 +28,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CheckpointWarning",
     "ConstantOutcomeWarning",
+    "DoubtfulColumnWarning",
     "InterruptedFitWarning",
     "ModelFileError",
     "ObliqueBARTClassifier",

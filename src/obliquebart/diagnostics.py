@@ -149,13 +149,13 @@ HEADINGS = ("", "mean", "sd", "R-hat", "bulk ESS", "tail ESS", "MCSE", "5%", "95
 def cells(quantity: Quantity) -> list[str]:
     """Return a quantity as the texts of a table's row, in the order of `HEADINGS`."""
     if quantity.fixed:
-        return [quantity.name, f"{quantity.mean:.3g}", "fixed", *[""] * 6]
+        return [quantity.name, _cell(quantity.mean), "fixed", *[""] * 6]
     return [
         quantity.name,
-        *(_cell(value, ".3g") for value in (quantity.mean, quantity.sd)),
+        *(_cell(value) for value in (quantity.mean, quantity.sd)),
         _cell(quantity.rhat, ".3f"),
         *(_cell(value, ".0f") for value in (quantity.ess_bulk, quantity.ess_tail)),
-        *(_cell(value, ".3g") for value in (quantity.mcse_mean, quantity.q5, quantity.q95)),
+        *(_cell(value) for value in (quantity.mcse_mean, quantity.q5, quantity.q95)),
     ]
 
 
@@ -280,44 +280,80 @@ def _advice(diagnostics: Diagnostics, settings: dict[str, Any]) -> list[str]:
         )
     apart = [q for q in sampled if q.rhat > RHAT_LIMIT]
     if apart:
-        advice.append(_advice_on_rhat(apart, settings))
+        advice.append(_advice_on_rhat(apart, sampled, settings))
     wanted = ESS_A_CHAIN * diagnostics.n_chains
-    few = [q for q in sampled if min(q.ess_bulk, q.ess_tail) < wanted]
+    few = [q for q in sampled if _size(q) < wanted]
     if few:
         # Chains that do not agree have no effective size that could be extrapolated.
-        advice.append(_advice_on_ess(few, wanted, diagnostics.n_draws if not apart else None))
+        n_draws = diagnostics.n_draws if not apart else None
+        advice.append(_advice_on_ess(few, sampled, wanted, n_draws))
     return advice
 
 
-def _advice_on_rhat(apart: list[Quantity], settings: dict[str, Any]) -> str:
-    worst = max(apart, key=lambda quantity: quantity.rhat)
-    more = f" and {len(apart) - 1} more" if len(apart) > 1 else ""
-    sentence = (
-        f"R-hat is {worst.rhat:.3f} for {worst.name}{more}, above {RHAT_LIMIT}: the chains do not "
-        "agree yet. Raise n_burn and n_draws"
-    )
+def _advice_on_rhat(
+    apart: list[Quantity], sampled: list[Quantity], settings: dict[str, Any]
+) -> str:
+    worst = max(_for_predictions(apart) or apart, key=lambda quantity: quantity.rhat)
+    sentence = f"R-hat is {worst.rhat:.3f} for {worst.name}{_others(apart)}, above {RHAT_LIMIT}"
+    if _only_others(apart, sampled):
+        return f"{sentence}; {PREDICTIONS_FINE}"
+    sentence += ": the chains do not agree yet. Raise n_burn and n_draws, say to twice as many"
     if not settings.get("p_change") and not settings.get("p_perturb"):
         sentence += ", or let the sampler also change rules (p_change=0.2, p_perturb=0.3)"
     return sentence + "."
 
 
-def _advice_on_ess(few: list[Quantity], wanted: int, n_draws: int | None) -> str:
-    worst = min(few, key=lambda quantity: min(quantity.ess_bulk, quantity.ess_tail))
-    size = min(worst.ess_bulk, worst.ess_tail)
+def _advice_on_ess(
+    few: list[Quantity], sampled: list[Quantity], wanted: int, n_draws: int | None
+) -> str:
+    worst = min(_for_predictions(few) or few, key=_size)
     tail = "tail" if worst.ess_tail < worst.ess_bulk else "bulk"
-    more = f" and {len(few) - 1} more" if len(few) > 1 else ""
     sentence = (
-        f"The {tail} ESS is {size:.0f} for {worst.name}{more}, below {wanted} (100 a chain): means "
-        "and intervals are uncertain."
+        f"The {tail} ESS is {_size(worst):.0f} for {worst.name}{_others(few)}, below {wanted} "
+        "(100 a chain)"
     )
+    if _only_others(few, sampled):
+        return f"{sentence}; {PREDICTIONS_FINE}"
+    sentence += ": means and intervals are uncertain."
+    errors = [q.mcse_mean / q.sd for q in sampled if _is_f(q)]
+    if errors:
+        sentence += (
+            f" The Monte Carlo error of the mean of f is up to {max(errors):.0%} of its posterior "
+            "standard deviation."
+        )
     if n_draws is None:
         return sentence
     # To two digits, upwards: the factor is an estimate.
-    needed = n_draws * wanted / max(size, 1.0)
+    needed = n_draws * wanted / max(_size(worst), 1.0)
     unit = 10 ** max(int(math.log10(needed)) - 1, 0)
     enough = math.ceil(needed / unit) * unit
     go_on = f"sample_more({enough - n_draws}) goes on from here"
     return f"{sentence} About n_draws={enough} would be enough: {go_on}."
+
+
+# theta and leaf_sd move slowly, and matter to predictions only through f.
+PREDICTIONS_FINE = "what predictions are made of is fine at all rows looked at."
+
+
+def _is_f(quantity: Quantity) -> bool:
+    return quantity.name.startswith("f[")
+
+
+def _for_predictions(quantities: list[Quantity]) -> list[Quantity]:
+    return [q for q in quantities if _is_f(q) or q.name == "sigma"]
+
+
+def _only_others(bad: list[Quantity], sampled: list[Quantity]) -> bool:
+    """Say whether f was looked at, and neither f nor sigma is among the bad."""
+    return any(map(_is_f, sampled)) and not _for_predictions(bad)
+
+
+def _others(quantities: list[Quantity]) -> str:
+    return f" and {len(quantities) - 1} more" if len(quantities) > 1 else ""
+
+
+def _size(quantity: Quantity) -> float:
+    return min(quantity.ess_bulk, quantity.ess_tail)
 
 
 def _aligned(table: list[list[str]]) -> list[str]:
@@ -331,8 +367,11 @@ def _aligned(table: list[list[str]]) -> list[str]:
     ]
 
 
-def _cell(number: float, form: str) -> str:
-    return "–" if math.isnan(number) else format(number, form)
+def _cell(number: float, form: str = ".3g") -> str:
+    if math.isnan(number):
+        return "–"
+    # 1.26e+03 is longer than 1260, and harder to read.
+    return format(number, ".0f" if form == ".3g" and 1000 <= abs(number) < 1e6 else form)
 
 
 def _plain(value: Any) -> Any:

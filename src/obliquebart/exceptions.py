@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+import warnings
+from pathlib import Path
+
 __all__ = [
     "CheckpointWarning",
     "ConstantOutcomeWarning",
+    "DoubtfulColumnWarning",
     "InterruptedFitWarning",
     "ModelFileError",
+    "warn_caller",
 ]
+
+PACKAGE = str(Path(__file__).parent)
 
 
 class ModelFileError(ValueError):
@@ -22,5 +30,17 @@ class ConstantOutcomeWarning(UserWarning):
     """The training outcomes are all equal, so the model is a constant without uncertainty."""
 
 
+class DoubtfulColumnWarning(UserWarning):
+    """A column of text was taken as a category, and is more likely dates, names or remarks."""
+
+
 class InterruptedFitWarning(UserWarning):
     """The fit was stopped by the user and holds fewer draws than were asked for."""
+
+
+def warn_caller(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside this package that led here: the one that its user can change."""
+    depth, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
+        depth, frame = depth + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=depth)

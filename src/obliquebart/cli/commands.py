@@ -81,10 +81,13 @@ def fit(
     ] = "auto",
     categorical: Annotated[
         list[str] | None,
-        typer.Option("--categorical", "-c", help="A column of numbers that are categories."),
+        typer.Option(
+            "--categorical", "-c", help="A column of numbers that are categories; may be repeated."
+        ),
     ] = None,
     drop: Annotated[
-        list[str] | None, typer.Option("--drop", "-d", help="A column to leave out.")
+        list[str] | None,
+        typer.Option("--drop", "-d", help="A column to leave out; may be repeated."),
     ] = None,
     n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = 200,
     n_burn: Annotated[
@@ -178,7 +181,7 @@ def predict(
         ),
     ] = None,
     interval: Annotated[
-        float, typer.Option(help="Probability of the intervals.", min=0.0, max=1.0)
+        float, typer.Option(help="Probability of the intervals (regression).", min=0.0, max=1.0)
     ] = 0.9,
     kind: Annotated[
         Literal["outcome", "mean"],
@@ -315,13 +318,21 @@ def _rows_for(
     model: Any, file: DataFile, target: str | None, required: bool
 ) -> tuple[dict[str, Any], Any]:
     """Return a model's columns and, if the file has them, the outcomes."""
-    name = target or work.guess_target(file, model)
+    others = work.possible_targets(file, model)
+    name = target or (others[0] if len(others) == 1 else None)
     if name is None:
         if required:
-            raise FileError(f"Which column of {file.name} is the target? Name it with --target.")
+            raise FileError(_which_target(file.name, others))
         return file.table_for(work.encoding_of(model)), None
     y, rows = file.outcome(name, as_text=work.has_text_labels(model))
     return file.table_for(work.encoding_of(model), rows), work.as_labels(y, model)
+
+
+def _which_target(name: str, others: list[str]) -> str:
+    if not others:
+        return f"{name} has no column besides those of the model, and so no target."
+    listed = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
+    return f"Which column of {name} is the target: {listed}? Name it with --target."
 
 
 def _default_output(data: str, suffix: str) -> Path:

@@ -62,6 +62,8 @@ class FileColumn(ABC):
             words = "no value"
             if n_missing < len(numbers):
                 words = f"{np.nanmin(numbers):.6g} to {np.nanmax(numbers):.6g}"
+                if len(numbers) > 2 and (np.diff(numbers) == 1.0).all():
+                    words += ", one by one: a row number?"
         return kind, words + (f"; {n_missing} missing" if n_missing else "")
 
 
@@ -133,9 +135,11 @@ class DataFile:
         """Raise an error if a column is not there."""
         missing = [name for name in names if name not in self.columns]
         if missing:
+            several = all(part.strip() in self.columns for part in missing[0].split(","))
+            hint = f" Give {what} once for each column." if several and what[0] == "-" else ""
             raise FileError(
                 f"{self.name} has no column {', '.join(map(repr, missing[:5]))}"
-                f"{' …' if len(missing) > 5 else ''} ({what}). "
+                f"{' …' if len(missing) > 5 else ''} ({what}).{hint} "
                 f"Its columns are {_listed(list(self.columns))}."
             )
 

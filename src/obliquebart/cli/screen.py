@@ -95,7 +95,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             warnings.simplefilter("always", UserWarning)
-            warnings.showwarning = _show_warning
+            warnings.showwarning = _WarningsOnce()
             try:
                 return function(*args, **kwargs)
             except KeyboardInterrupt:
@@ -128,8 +128,16 @@ def _complain(kind: str, message: str) -> None:
     console.print(message, markup=False)
 
 
-def _show_warning(message: Warning | str, *_: Any, **__: Any) -> None:
-    _complain("Warning", str(message))
+class _WarningsOnce:
+    """Shows a warning the first time a command has it: `predict` reads its table twice."""
+
+    def __init__(self) -> None:
+        self._shown: set[str] = set()
+
+    def __call__(self, message: Warning | str, *_: Any, **__: Any) -> None:
+        if str(message) not in self._shown:
+            self._shown.add(str(message))
+            _complain("Warning", str(message))
 
 
 def diagnostics_table(diagnostics: Diagnostics, title: str = "") -> Table:

@@ -21,8 +21,9 @@ from obliquebart.cli.datafile import PARQUET, DataFile, FileError, frame_backend
 from obliquebart.cli.screen import diagnostics_table, plain_table
 from obliquebart.diagnostics import Diagnostics, diagnose
 from obliquebart.encoding import Encoding
-from obliquebart.encoding.encoding import check_not_free_text
+from obliquebart.encoding.encoding import check_not_free_text, doubts_about_text
 from obliquebart.evaluation import evaluate, score_text
+from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
 from obliquebart.learnt import Learnt, labelled_posteriors, learn, trained_on
 
 Columns = dict[str, NDArray[Any]]
@@ -80,9 +81,18 @@ class Problem:
     def _categories(self) -> list[str]:
         """Return the columns of text and those declared; long lists of texts must be declared."""
         text = [name for name, values in self.X.items() if values.dtype.kind == "O"]
+        doubts: list[str] = []
         for name in text:
             if name not in self.categorical:
-                check_not_free_text(name, len(set(self.X[name].tolist())), len(self.y))
+                levels = set(self.X[name].tolist()) - {None}
+                check_not_free_text(name, len(levels), len(self.y))
+                doubts += doubts_about_text(name, levels, len(self.y))
+        if doubts:
+            warn_caller(
+                f"{' '.join(doubts)} --drop NAME leaves such a column out; --categorical NAME "
+                "says that it is a category after all.",
+                DoubtfulColumnWarning,
+            )
         return list(dict.fromkeys([*text, *self.categorical]))
 
     def to_dict(self) -> dict[str, Any]:
@@ -161,10 +171,9 @@ def encoding_of(model: Any) -> Encoding:
     return encoding
 
 
-def guess_target(file: DataFile, model: Any) -> str | None:
-    """Return the only column of a file that is none of the model's."""
-    others = [name for name in file.columns if name not in encoding_of(model).names]
-    return others[0] if len(others) == 1 else None
+def possible_targets(file: DataFile, model: Any) -> list[str]:
+    """Return the columns of a file that are none of the model's."""
+    return [name for name in file.columns if name not in encoding_of(model).names]
 
 
 def has_text_labels(model: Any) -> bool:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple
 
@@ -14,12 +15,16 @@ from obliquebart.encoding.levels import LevelTable, Unseen, UnseenLevelWarning, 
 from obliquebart.encoding.scaling import FEATURE_SCALINGS, ColumnScale, limits_of
 from obliquebart.encoding.selection import categorical_mask
 from obliquebart.encoding.tables import Table, check_columns, read_table
+from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
 
 CategoricalFeatures = Literal["auto"] | Sequence[str] | Sequence[int] | ArrayLike | None
 
 # A text column with more distinct values than this, in more than half of its rows each another,
 # is taken for free text unless the user declares it a category.
 MAX_FREE_LEVELS = 1000
+# With fewer distinct values than this, even dates or names may be meant as categories.
+MIN_DOUBTFUL_LEVELS = 30
+DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
 
 STATE_VERSION = 1
 
@@ -134,6 +139,7 @@ class Encoding:
         limits = _joint_limits(table, is_categorical) if feature_scaling == "joint" else None
 
         columns: list[ColumnScale | LevelTable] = []
+        doubts: list[str] = []
         writer = _Writer(table.n_rows, is_categorical)
         for j, categorical in enumerate(is_categorical):
             column = table.column(j)
@@ -141,6 +147,7 @@ class Encoding:
                 factor = column.factor()
                 if is_auto and column.kind == "text":
                     check_not_free_text(column.name, len(factor.values), table.n_rows)
+                    doubts += doubts_about_text(column.name, factor.values, table.n_rows)
                 levels = LevelTable.fit(factor)
                 columns.append(levels)
                 writer.add_codes(levels.codes(factor, column.name)[0])
@@ -149,6 +156,12 @@ class Encoding:
                 scale = ColumnScale.fit(values, feature_scaling, limits)
                 columns.append(scale)
                 writer.add_values(scale.apply(values))
+        if doubts:
+            warn_caller(
+                f"{' '.join(doubts)} Drop such a column or turn it into numbers; if it is a "
+                "category after all, name it in categorical_features.",
+                DoubtfulColumnWarning,
+            )
         _warn_empty(table.names, columns)
         return cls(table.names, table.is_named, columns, feature_scaling, owner), writer.encoded
 
@@ -181,7 +194,7 @@ class Encoding:
             else:
                 writer.add_values(known.apply(table.column(j).numbers()))
         if reports:
-            warnings.warn(unseen_message(reports), UnseenLevelWarning, stacklevel=2)
+            warn_caller(unseen_message(reports), UnseenLevelWarning)
         return writer.encoded
 
     @property
@@ -306,6 +319,24 @@ def check_not_free_text(name: str, n_distinct: int, n_rows: int) -> None:
             "rows. Drop it or turn it into numbers; if it is a category after all, name it in "
             "categorical_features or give it a categorical type."
         )
+
+
+def doubts_about_text(name: str, values: Iterable[Any], n_rows: int) -> list[str]:
+    """Return what speaks against taking a text column as a category: a sentence or nothing."""
+    levels = [str(value) for value in values]
+    if len(levels) <= MIN_DOUBTFUL_LEVELS:
+        return []
+    if all(map(DATE.fullmatch, levels)):
+        return [
+            f"Column {name!r} looks like dates written as text: as {len(levels)} categories they "
+            "have no order, and a new day is an unseen level."
+        ]
+    if len(levels) > n_rows // 2:
+        return [
+            f"Column {name!r} has {len(levels)} different texts in {n_rows} rows: hardly any two "
+            "rows share one, so the model can only learn it by heart."
+        ]
+    return []
 
 
 def _warn_empty(names: list[str], columns: list[ColumnScale | LevelTable]) -> None:

@@ -241,7 +241,8 @@ def calibration(
     Regression: a histogram of the predictive probability of an outcome below the observed one.
     Flat is right; a hump in the middle means intervals that are too wide, high ends ones that are
     too narrow. The band holds 95% of the bars of a right model. Classification: the share of rows
-    that have the class against its probability, with the band for a right model.
+    that have the class against its probability, with the band for a right model; of two classes
+    the second of `classes_`, of more all of them together.
 
     Parameters
     ----------

@@ -156,8 +156,12 @@ def _in_short(
         for sentence in diagnostics.advice
     ]
     if advice:
-        apart = any("R-hat" in sentence for sentence in advice)
-        headline = "Not converged yet." if apart else "Few independent draws."
+        if any("do not agree" in sentence for sentence in advice):
+            headline = "Not converged yet."
+        elif any("uncertain" in sentence for sentence in advice):
+            headline = "Few independent draws."
+        else:
+            headline = "Some parameters move slowly."
         verdict = [f"<strong>{headline}</strong>", *map(_text, advice[:MAX_ADVICE])]
         if len(advice) > MAX_ADVICE:
             verdict.append(f"{len(advice) - MAX_ADVICE} more of this kind are in the tables below.")

@@ -17,7 +17,7 @@ from obliquebart.study.costs import cost_model
 from obliquebart.study.datasets import Library, find_folder
 from obliquebart.study.fetch import SOURCE, fetch
 from obliquebart.study.methods import METHODS
-from obliquebart.study.plans import PLANS
+from obliquebart.study.plans import PLANS, some_of
 from obliquebart.study.pool import ProcessPool
 from obliquebart.study.progress import StudyProgress
 from obliquebart.study.runner import Limits, Pool, Tally
@@ -80,12 +80,18 @@ def fetch_command(
 def run_command(
     data: Data = None,
     results: Results = Path("study"),
-    quick: Annotated[bool, typer.Option("--quick", help="A taste of all: minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A taste of all: five minutes.")] = False,
     paper: Annotated[bool, typer.Option("--paper", help="All of it: a cluster's work.")] = False,
     plan: Annotated[
         Literal["real", "paper", "quick", "tiny"],
         typer.Option(help="Which experiments; real: those of the published report."),
     ] = "real",
+    table: Annotated[
+        int | None, typer.Option(help="Only what this table of the paper needs, 2 to 7.")
+    ] = None,
+    names: Annotated[
+        list[str] | None, typer.Option("--set", help="Only this data set; may be repeated.")
+    ] = None,
     backend: Annotated[
         Literal["auto", "dask", "processes"],
         typer.Option(help="auto: Dask if it is installed, else plain processes."),
@@ -110,13 +116,19 @@ def run_command(
     library = Library(folder)
     name = "quick" if quick else "paper" if paper else plan
     console = Console(stderr=True, highlight=False)
-    units = _installed(PLANS[name](library), console)
+    units = _installed(some_of(PLANS[name](library), library, table, names or ()), console)
     store = Store(results / "units")
     if retry:
         _discard_failures(store, units)
     limits = Limits(seconds=float("inf") if time_limit is None else time_limit)
+    n_workers = workers or os.cpu_count() or 1
+    seconds = sum(cost_model(library)(unit) for unit in units if not store.has(unit.key))
+    console.print(
+        f"{len(units)} units of work, about {_duration(seconds)} of one core"
+        + (f", done by {n_workers} at a time." if scheduler is None else ".")
+    )
     with (
-        _pool(backend, scheduler, workers or os.cpu_count() or 1, folder, timeout) as pool,
+        _pool(backend, scheduler, n_workers, folder, timeout) as pool,
         StudyProgress(console) as progress,
     ):
         try:
@@ -125,6 +137,8 @@ def run_command(
             console.print(f"Stopped. Results are in {results}; the same command goes on.")
             raise typer.Exit(INTERRUPTED) from None
     console.print(_in_words(tally))
+    if tally.skipped:
+        console.print("The same command does the rest.")
     wanted = {unit.key for unit in units}
     write_table((r for r in store if r["key"] in wanted), results / "results.jsonl.gz")
     if report:
@@ -192,6 +206,13 @@ def _pool(
 
     with connected(scheduler, n_workers, folder, timeout) as dask_pool:
         yield dask_pool
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("hours", 3600), ("minutes", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def _in_words(tally: Tally) -> str:

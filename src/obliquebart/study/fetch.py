@@ -13,6 +13,7 @@ import hashlib
 import io
 import json
 import os
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
 from importlib.resources import files
@@ -88,6 +89,8 @@ def fetch(
         if name in records:
             tell(f"{name}: there")
             continue
+        if name not in catalogue:
+            raise ValueError(f"There is no data set {name!r}; there are {', '.join(catalogue)}.")
         entry = catalogue[name]
         packed = _download(source + entry["rdata_file"])
         content = _decode(packed)
@@ -103,8 +106,11 @@ def fetch(
 def _download(address: str) -> bytes:
     if not address.startswith(("https://", "http://127.0.0.1")):
         raise ValueError(f"{address}: only https, or http of this machine.")
-    with urllib.request.urlopen(address, timeout=TIMEOUT_SECONDS) as answer:
-        content: bytes = answer.read()
+    try:
+        with urllib.request.urlopen(address, timeout=TIMEOUT_SECONDS) as answer:
+            content: bytes = answer.read()
+    except urllib.error.URLError as error:
+        raise OSError(f"{address} cannot be reached: {error.reason}.") from error
     return content
 
 

@@ -9,7 +9,7 @@ from obliquebart.study.datasets import Library
 from obliquebart.study.synthetic import FUNCTIONS, JUMPS, N_REPLICATES, ROWS, Synthetic
 from obliquebart.study.units import Setting, Unit
 
-__all__ = ["PLANS", "paper_plan", "quick_plan", "real_plan", "tiny_plan"]
+__all__ = ["PLANS", "TABLES", "paper_plan", "quick_plan", "real_plan", "some_of", "tiny_plan"]
 
 ROTATIONS = (1, 4, 16, 50, 100, 200)
 BASE = ("obliqueBART", "obliqueBART-paper", "BART", "RF", "ERT", "XGB")
@@ -108,6 +108,45 @@ def tiny_plan(library: Library) -> list[Unit]:
 
 
 PLANS = {"real": real_plan, "paper": paper_plan, "quick": quick_plan, "tiny": tiny_plan}
+
+
+# The paper's tables: the task, and whether rotated competitors are in it.
+TABLES = {
+    2: ("regression", False),
+    3: ("classification", False),
+    4: ("regression", True),
+    5: ("classification", True),
+    6: ("regression", True),
+    7: ("classification", True),
+}
+
+
+def some_of(
+    units: list[Unit], library: Library, table: int | None = None, sets: Iterable[str] = ()
+) -> list[Unit]:
+    """Return the units that one table of the paper needs, or of some data sets, or both."""
+    sets = list(sets)
+    unknown = [name for name in sets if name not in library.records]
+    if unknown:
+        raise ValueError(
+            f"There is no data set {unknown[0]!r}; there are {', '.join(sorted(library.records))}."
+        )
+    if table is not None:
+        if table not in TABLES:
+            raise ValueError(f"The tables that can be made are 2 to 7, not {table}.")
+        task, rotated = TABLES[table]
+        units = [
+            unit
+            for unit in units
+            if unit.data in library.records
+            and library.records[unit.data]["task"] == task
+            and (rotated or not unit.rotations)
+        ]
+    if sets:
+        units = [unit for unit in units if unit.data in sets]
+    if not units:
+        raise ValueError("The plan has nothing of that table and those data sets.")
+    return units
 
 
 def _splits(sets: Iterable[str], n: int, large: int) -> list[tuple[str, int]]:
