@@ -178,13 +178,23 @@ def test_readme_is_short():
     assert len(re.sub(r"<!--.*?-->", "", text).split()) < 440
 
 
+def load_tool(name: str):
+    spec = importlib.util.spec_from_file_location(name, DOCS / "tools" / f"{name}.py")
+    tool = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(tool)
+    return tool
+
+
+def test_evidence_for_oblique_rules_is_that_of_the_study():
+    when = load_tool("when")
+    assert when.PAGE.read_text("utf-8") == when.text(), "Run .venv/bin/python docs/tools/when.py"
+
+
 def test_readme_figures_are_those_of_the_benchmark():
     results = ROOT / "benchmarks" / "results" / "sweep.json"
     if not results.exists():
         pytest.skip("the benchmark has not been run")
-    spec = importlib.util.spec_from_file_location("readme", DOCS / "tools" / "readme.py")
-    readme = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(readme)
+    readme = load_tool("readme")
     text = (ROOT / "README.md").read_text("utf-8")
     remedy = "Run .venv/bin/python docs/tools/readme.py"
     assert readme.with_table(text, json.loads(results.read_text())) == text, remedy
