@@ -115,7 +115,7 @@ bench: .venv-bench/.built  ## Answer the questions of docs/performance.md with s
 	.venv-bench/bin/python benchmarks/run.py --quick $(BENCH_ARGS)
 
 .PHONY: bench-full
-bench-full: .venv-bench/.built  ## Answer them in full, and write that page (an hour, quiet machine)
+bench-full: .venv-bench/.built  ## Answer them in full, and write that page (longer; quiet machine)
 	.venv-bench/bin/python benchmarks/run.py $(BENCH_ARGS)
 	.venv-bench/bin/python benchmarks/report.py
 	.venv-bench/bin/python docs/tools/readme.py
