@@ -40,9 +40,11 @@ class Persistent:
     progress: Any
 
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
+        """Set the fitted attributes; every estimator has its own."""
         raise NotImplementedError
 
     def _training_data(self, X: Any, y: Any, sample_weight: Any) -> TrainingData:
+        """Encode rows as `fit` did; every estimator has its own."""
         raise NotImplementedError
 
     def save(
