@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -65,14 +66,16 @@ def test_the_state_is_that_of_the_last_whole_sweep(name, rng):
     plain, chain = make(), make()
     plain.sweep(60)  # the residual is rebuilt after the 64th
     states = [plain.state()]
-    n_sweeps = 6
+    n_sweeps, seconds = 6, 0.0
     for _ in range(n_sweeps):
+        start = time.perf_counter()
         plain.sweep(1)
+        seconds += (time.perf_counter() - start) / n_sweeps
         states.append(plain.state())
     chain.set_state(states[0])
     done, n_stops = 0, 0
     while done < n_sweeps:
-        control, timer = stop_after(rng.uniform(0.0005, 0.03))
+        control, timer = stop_after(seconds * rng.uniform(0.05, 1.5))
         chain.advance(n_sweeps - done, control)
         timer.cancel()
         now = chain.state()
