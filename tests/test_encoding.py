@@ -733,6 +733,7 @@ DATA_SETS = [
 
 @pytest.mark.skipif(not (DATA / "datasets.json").exists(), reason="the data folder is not here")
 @pytest.mark.parametrize("name", DATA_SETS)
+@pytest.mark.filterwarnings("ignore::obliquebart.exceptions.DoubtfulColumnWarning")
 def test_csv_through_pandas_and_polars(name):
     about = {d["file"]: d for d in json.loads((DATA / "datasets.json").read_text("utf-8"))}
     about = about[f"{name}.csv.gz"]

@@ -28,6 +28,7 @@ SETS = [
 
 @pytest.mark.skipif(not (DATA / "datasets.json").exists(), reason="the data folder is not here")
 @pytest.mark.parametrize("name", SETS)
+@pytest.mark.filterwarnings("ignore::obliquebart.exceptions.DoubtfulColumnWarning")
 def test_csv_gives_the_same_draws_through_pandas_and_polars(name):
     path = DATA / f"{name}.csv.gz"
     records = json.loads((DATA / "datasets.json").read_text("utf-8"))
