@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "kernels_lanes.h"
+#include "rng.h"
 
 // Internal linkage on purpose, see kernels_lanes.h.
 namespace obart {
@@ -97,6 +98,53 @@ inline void mixture(const float* mean, const float* inverse_sd, std::int64_t n, 
   }
   *tail /= static_cast<double>(n);
   *density *= 0.3989422804014327 / static_cast<double>(n);
+}
+
+// Log likelihoods of labels, by lane: log Phi(z) = log(factor) - square / 2. Factors, 0.03 or more,
+// are multiplied, so that few logarithms are taken.
+struct ProbitLanes {
+  float factor[kLanes];
+  float square[kLanes];
+
+  void clear() {
+    for (int l = 0; l < kLanes; ++l) {
+      factor[l] = 1.0F;
+      square[l] = 0.0F;
+    }
+  }
+  void add(int l, float mean, std::uint8_t label) {
+    const std::uint32_t flip = (static_cast<std::uint32_t>(label) ^ 1U) << 31;
+    const float z = std::bit_cast<float>(std::bit_cast<std::uint32_t>(mean) ^ flip);
+    const float a = clipped_size(z);
+    const float ratio = tail_ratio(a);
+    const std::int32_t is_negative = bits_of(z) >> 31;
+    const float above = 1.0F - exp_of_negative(-0.5F * a * a) * ratio;
+    factor[l] *=
+        std::bit_cast<float>((bits_of(ratio) & is_negative) | (bits_of(above) & ~is_negative));
+    square[l] += std::bit_cast<float>(bits_of(z * z) & is_negative);
+  }
+  double total() const {
+    double product = 1.0;
+    for (int l = 0; l < kLanes; ++l) product *= static_cast<double>(factor[l]);
+    return det_log(product) - 0.5 * reduce(square);
+  }
+};
+
+inline double log_probit(const float* f, const std::uint8_t* label, float offset, float factor,
+                         std::int64_t n) {
+  constexpr std::int64_t chunk = 8 * kLanes;  // the product of as many factors is above 1e-190
+  double total = 0.0;
+  for (std::int64_t start = 0; start < n; start += chunk) {
+    const std::int64_t end = std::min(start + chunk, n);
+    ProbitLanes sum;
+    sum.clear();
+    std::int64_t i = start;
+    for (; i + kLanes <= end; i += kLanes)
+      for (int l = 0; l < kLanes; ++l) sum.add(l, offset + factor * f[i + l], label[i + l]);
+    for (int l = 0; i < end; ++i, ++l) sum.add(l, offset + factor * f[i], label[i]);
+    total += sum.total();
+  }
+  return total;
 }
 
 }  // namespace lanes

@@ -19,6 +19,8 @@ struct LeafStats {
 
 class LeafModel {
  public:
+  explicit LeafModel(double correlation)
+      : correlation_(correlation), fresh_(std::sqrt(1.0 - correlation * correlation)) {}
   void set(double sigma, double leaf_sd) {
     inv_sigma2_ = 1.0 / (sigma * sigma);
     inv_tau2_ = OBART_BUG(leaf_sd_squared) ? 1.0 / leaf_sd : 1.0 / (leaf_sd * leaf_sd);
@@ -45,6 +47,14 @@ class LeafModel {
     const double p = precision(s);
     return score(s) / p + rng.normal() / std::sqrt(p);
   }
+  // Given the output, which has this same distribution, and with the set correlation to it.
+  double redraw(const LeafStats& s, double output, Rng& rng) const {
+    if (correlation_ == 0.0) return draw(s, rng);
+    const double p = precision(s);
+    const double mean = score(s) / p;
+    const double fresh = OBART_BUG(redraw_noise_full) ? 1.0 : fresh_;
+    return mean + correlation_ * (output - mean) + fresh * rng.normal() / std::sqrt(p);
+  }
 
  private:
   double fit(const LeafStats& s) const {
@@ -52,6 +62,7 @@ class LeafModel {
     return theta * theta / (2.0 * precision(s));
   }
 
+  double correlation_, fresh_;
   double inv_sigma2_ = 1.0;
   double inv_tau2_ = 1.0;
 };

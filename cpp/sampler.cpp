@@ -31,6 +31,7 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
       rng_(seed, chain),
       likelihood_(*data_, settings_, y, weights),
       moves_(*data_, settings_),
+      leaf_model_(settings.output_correlation),
       team_(std::min(settings.n_threads, std::max<std::int64_t>(1, data_->n_blocks()))),
       sigma_(settings.likelihood == LikelihoodKind::probit ? 1.0 : settings.sigma),
       leaf_sd_(settings.leaf_sd),
@@ -373,9 +374,15 @@ void Sampler::update_tree(std::size_t m, FusedTask& task) {
   task.left_map = accepted ? left_map_.data() : nullptr;
   task.right_map = right_map_.data();
 
-  for (std::size_t c = 0; c < new_stats_.size(); ++c)
-    tree.leaf_node(static_cast<int>(c)).output =
-        static_cast<float>(leaf_model_.draw(new_stats_[c], rng_));
+  // The acceptance does not depend on the outputs. So where the tree stays, any step may follow that
+  // keeps their conditional distribution.
+  for (std::size_t c = 0; c < new_stats_.size(); ++c) {
+    float& output = tree.leaf_node(static_cast<int>(c)).output;
+    output = static_cast<float>(
+        accepted && !OBART_BUG(redraw_after_a_move)
+            ? leaf_model_.draw(new_stats_[c], rng_)
+            : leaf_model_.redraw(new_stats_[c], static_cast<double>(output), rng_));
+  }
   for (std::size_t c = 0; c < n_old; ++c) {
     const std::uint8_t left = accepted ? left_map_[c] : static_cast<std::uint8_t>(c);
     left_delta_[c] = old_output_[c] - tree.leaf_node(left).output;

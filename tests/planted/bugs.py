@@ -27,5 +27,7 @@ BUGS = {
     "theta_counts_missing_zeros": "zeros not counted in theta's conditional",
     "stretch_prior_missing": "prior of leaf_sd ignored where outputs and leaf_sd stretch together",
     "stretch_fit_missing": "likelihood ignored where outputs and leaf_sd stretch together",
+    "redraw_noise_full": "noise of a fresh output added to one that keeps a part of the old",
+    "redraw_after_a_move": "outputs of a changed tree drawn as if they were of the old one",
     "probit_sign_flipped": "latents on the wrong side of zero",
 }
