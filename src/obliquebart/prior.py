@@ -48,6 +48,8 @@ class Preset:
     p_perturb: float
     # Correlation of outputs with what they were, where their tree keeps its rules; 0 is plain Gibbs.
     output_correlation: float
+    # Whether a sampled leaf_sd is also scaled together with all outputs.
+    stretch: bool
     # Shape of the inverse-gamma hyperprior of leaf_sd^2, its mode at the calibrated value; None
     # fixes leaf_sd there. Outcomes tell the scale of f, labels do not: so probit has its own.
     leaf_shape: float | None
@@ -76,6 +78,7 @@ PRESETS = {
         p_change=0.2,
         p_perturb=0.3,
         output_correlation=-0.95,
+        stretch=True,
         leaf_shape=10.0,
         probit_leaf_shape=1.0,
         robust_leaf=True,
@@ -91,6 +94,7 @@ PRESETS = {
         p_change=0.0,
         p_perturb=0.0,
         output_correlation=0.0,
+        stretch=False,
         leaf_shape=None,
         probit_leaf_shape=None,
         robust_leaf=False,
@@ -300,6 +304,7 @@ def calibrate(hyper: CheckedHyperparameters, outcome: Outcome, p_cont: int) -> _
             "p_change": hyper.p_change,
             "p_perturb": hyper.p_perturb,
             "output_correlation": hyper.preset.output_correlation,
+            "stretch": hyper.preset.stretch,
             "likelihood": outcome.likelihood,
             "offset": float(ndtri(outcome.values.mean())) if probit else 0.0,
             **_leaf_prior(hyper, outcome),
@@ -380,7 +385,8 @@ SETTINGS_FIELDS = (
     *("likelihood", "offset", "leaf_sd", "leaf_sd_fixed", "leaf_shape", "leaf_rate"),
     *("sigma", "sigma_fixed", "nu", "lambda_"),
     *("theta", "theta_fixed", "theta_a", "theta_b", "theta_by_column"),
-    *("p_change", "p_perturb", "perturb_angle", "perturb_shift", "output_correlation"),
+    *("p_change", "p_perturb", "perturb_angle", "perturb_shift"),
+    *("output_correlation", "stretch"),
 )
 
 
