@@ -36,9 +36,8 @@ struct RouteTask {
   const CodeMask* present;  // or null: unknown; codes of each block
   std::uint64_t* right;     // out: a bit a row
 
-  CodeMask routed() const { return code_bit(left_code) | code_bit(right_code); }
   bool concerns(std::int64_t block) const {
-    return present == nullptr || (present[block] & routed()) != 0;
+    return may_have(present, block, code_bit(left_code) | code_bit(right_code));
   }
 };
 

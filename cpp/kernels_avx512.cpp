@@ -467,8 +467,8 @@ void fused_known(const FusedTask& task, std::int64_t first_block, std::int64_t l
   const lanes::MovedCodes moved(task);
   for (std::int64_t block = first_block; block < last_block; ++block) {
     Pass pass = pass_of(task, block);
-    if (!lanes::is_split(task.apply_present, task.apply_routed, block)) pass.apply_right = kNoBits;
-    if (!lanes::is_split(task.sum_present, task.sum_routed, block)) pass.sum_right = kNoBits;
+    if (!may_have(task.apply_present, block, task.apply_routed)) pass.apply_right = kNoBits;
+    if (!may_have(task.sum_present, block, task.sum_routed)) pass.sum_right = kNoBits;
     const CodeMask codes = task.apply_present != nullptr ? task.apply_present[block] : kAnyCodes;
     const Apply how = apply_how(task, pass.apply_right != kNoBits, codes);
     pass.only_code = std::countr_zero(codes);

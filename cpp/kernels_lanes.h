@@ -67,17 +67,15 @@ struct CellKeys {
   }
 };
 
-// Whether a rule concerns leaves of the block. If not, its bits there may be anything.
-inline bool is_split(const CodeMask* present, CodeMask routed, std::int64_t block) {
-  return present == nullptr || (present[block] & routed) != 0;
-}
+// The block's rows that a rule sends right, or null: no rule, or it concerns no leaf of the block,
+// and then the bits may be anything.
 inline const std::uint64_t* apply_right_of(const FusedTask& task, std::int64_t block) {
-  return task.apply_right != nullptr && is_split(task.apply_present, task.apply_routed, block)
+  return task.apply_right != nullptr && may_have(task.apply_present, block, task.apply_routed)
              ? task.apply_right + block * kBlockGroups
              : nullptr;
 }
 inline const std::uint64_t* sum_right_of(const FusedTask& task, std::int64_t block) {
-  return task.sum_right != nullptr && is_split(task.sum_present, task.sum_routed, block)
+  return task.sum_right != nullptr && may_have(task.sum_present, block, task.sum_routed)
              ? task.sum_right + block * kBlockGroups
              : nullptr;
 }
@@ -220,7 +218,7 @@ class MovedCodes {
   }
 
   bool concerns(std::int64_t block) const {
-    return moves_ && (task_.apply_present == nullptr || (task_.apply_present[block] & moved_) != 0);
+    return moves_ && may_have(task_.apply_present, block, moved_);
   }
 
   // After the codes of the block have changed. A rule may have sent all rows of a leaf to one side,

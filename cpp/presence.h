@@ -19,9 +19,13 @@ inline constexpr int kOwnBits = 63;
 inline constexpr CodeMask kSharedBit = CodeMask{1} << kOwnBits;
 inline constexpr CodeMask kAnyCodes = ~CodeMask{0};
 
-// Internal linkage, because kernels for several instruction sets use it (kernels_lanes.h).
+// Internal linkage, because kernels for several instruction sets use them (kernels_lanes.h).
 static inline CodeMask code_bit(std::uint8_t code) {
   return CodeMask{1} << (code < kOwnBits ? code : kOwnBits);
+}
+// Whether a block may have one of the codes; without masks any block may.
+static inline bool may_have(const CodeMask* masks, std::int64_t block, CodeMask codes) {
+  return masks == nullptr || (masks[block] & codes) != 0;
 }
 
 inline CodeMask find_codes(const std::uint8_t* code, std::int64_t n_rows) {
