@@ -27,5 +27,6 @@ BUGS = {
     "theta_counts_missing_zeros": "zeros not counted in theta's conditional",
     "stretch_prior_missing": "prior of leaf_sd ignored where outputs and leaf_sd stretch together",
     "stretch_fit_missing": "likelihood ignored where outputs and leaf_sd stretch together",
+    "stale_presence": "leaf codes that a block has, after a move",
     "probit_sign_flipped": "latents on the wrong side of zero",
 }
