@@ -178,6 +178,7 @@ define drive
 	  $(1) about || continue; \
 	  for name in $$($(1) list | sed 's/.*: "\(.*\)".*/\1/'); do \
 	    $(1) sweeps $$name 2500 3 30 >/dev/null; done; \
+	  $(1) sweeps threads 33000 3 5 >/dev/null; \
 	  $(1) threads; done
 endef
 .PHONY: sanitize

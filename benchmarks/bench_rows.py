@@ -77,6 +77,10 @@ def bytes_moved(chain: _core.Sampler, before: dict[str, int]) -> dict[str, float
     twice. An accepted move reads and writes the codes once more. Of these the first visit of the
     pass and of the routing to the codes, and the bits, come from memory where the codes of all
     trees do not fit a cache; the residual and the columns of a block come from caches.
+
+    For 32,768 rows and more this is the most that it can be: blocks without the leaves of a
+    proposed rule are not routed and their bits not read, and blocks of one leaf do not need their
+    codes.
     """
     since = {name: count - before[name] for name, count in chain.counters.items()}
     n_updates = sum(count for name, count in since.items() if name.startswith("proposed"))

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "data.h"
+#include "presence.h"
 #include "rule.h"
 
 namespace obart {
@@ -32,7 +33,12 @@ struct RouteTask {
   const std::uint8_t* code;  // leaf codes of the rows
   std::uint8_t left_code;    // only rows with one of these two codes are routed
   std::uint8_t right_code;
-  std::uint64_t* right;  // out: a bit a row
+  const CodeMask* present;  // or null: unknown; codes of each block
+  std::uint64_t* right;     // out: a bit a row
+
+  bool concerns(std::int64_t block) const {
+    return may_have(present, block, code_bit(left_code) | code_bit(right_code));
+  }
 };
 
 enum class Side : std::uint8_t { both, left, right };
@@ -57,9 +63,13 @@ struct FusedTask {
   int apply_codes;               // codes in apply_code are below this, or the padding's
   const std::uint8_t* left_map;  // or null: codes stay; kTableSize entries
   const std::uint8_t* right_map;
+  CodeMask* apply_present;  // or null: unknown; codes of each block, kept right when codes change
+  CodeMask apply_routed;    // codes with a proposed rule; blocks without them have no bits to read
 
   const std::uint8_t* sum_code;    // or null: nothing to sum
   const std::uint64_t* sum_right;  // or null; set only in rows whose code has a cell on the right
+  const CodeMask* sum_present;     // as for the change
+  CodeMask sum_routed;
   const SumCell* cells;
   std::int64_t n_cells;
   double* sums;     // [block * n_cells + cell]

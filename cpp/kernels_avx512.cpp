@@ -125,7 +125,11 @@ OBART_INLINE double reduce(__m512 v) {
   return _mm_cvtsd_f64(_mm_add_sd(two, _mm_unpackhi_pd(two, two)));
 }
 
-enum class Apply { none, plain, split, medium, wide };
+// What a block's change takes: nothing, one value for all rows, a table (narrow with or without a
+// rule, medium, wide).
+enum class Apply { none, constant, plain, split, medium, wide };
+// How rows find their cells: all are in one, by code, or by code and side of a rule.
+enum class Keys { all, code, split };
 constexpr int kMediumCodes = 31;  // up to this many codes a table fits two registers
 
 OBART_INLINE __m512i code_index(const std::uint8_t* code) {
@@ -148,8 +152,12 @@ constexpr std::uint64_t kNoBits[kBlockGroups] = {};
 template <Apply How>
 class Changes {
  public:
-  explicit Changes(const FusedTask& task) : task_(task) {
+  explicit Changes(const FusedTask& task, int only_code) : task_(task) {
     if constexpr (How == Apply::none || How == Apply::wide) return;
+    if constexpr (How == Apply::constant) {
+      left_[0] = _mm512_set1_ps(task.left_delta[only_code]);
+      return;
+    }
     left_[0] = _mm512_loadu_ps(task.left_delta);
     if constexpr (How != Apply::plain) right_[0] = _mm512_loadu_ps(task.right_delta);
     if constexpr (How == Apply::medium) {
@@ -160,10 +168,11 @@ class Changes {
 
   OBART_INLINE __m512 at(const std::uint8_t* code, const std::uint64_t* right,
                          std::int64_t row) const {
+    if constexpr (How == Apply::constant) return left_[0];
     const __m512i index = code_index(code);
     if constexpr (How == Apply::wide) {
       const __m512 delta = _mm512_i32gather_ps(index, task_.left_delta, 4);
-      if (task_.apply_right == nullptr) return delta;
+      if (right == kNoBits) return delta;
       return _mm512_mask_blend_ps(load_quarter(right, row), delta,
                                   _mm512_i32gather_ps(index, task_.right_delta, 4));
     } else if constexpr (How == Apply::medium) {
@@ -191,12 +200,13 @@ struct Pass {
   const std::uint8_t* sum_code;
   const std::uint64_t* sum_right;
   std::int64_t n_rows;
+  int only_code;  // of the change, where that is constant
   const std::uint8_t* cell_key;
   double* sums;
   double* weights;
 };
 
-template <int NumCells, bool Weighted, Apply How>
+template <int NumCells, bool Weighted, Apply How, Keys By>
 void fused_block(const FusedTask& task, const Pass& pass) {
   constexpr int n_slots = NumCells > 0 ? NumCells : 1;
   __m512 acc[n_slots];
@@ -208,7 +218,7 @@ void fused_block(const FusedTask& task, const Pass& pass) {
     if constexpr (Weighted) acc_weight[c] = _mm512_setzero_ps();
     wanted[c] = _mm512_set1_epi32(pass.cell_key[c]);
   }
-  const Changes<How> changes(task);
+  const Changes<How> changes(task, pass.only_code);
   const Pass p = pass;  // a copy, which the stores to the residual cannot change
   for (std::int64_t row = 0; row < p.n_rows; row += kLanes) {
     __m512 r = _mm512_loadu_ps(p.residual + row);
@@ -222,9 +232,15 @@ void fused_block(const FusedTask& task, const Pass& pass) {
         w = _mm512_loadu_ps(p.weight + row);
         r = _mm512_mul_ps(r, w);
       }
-      const __m512i code = code_index(p.sum_code + row);
-      const __m512i key = _mm512_mask_or_epi32(code, load_quarter(p.sum_right, row), code,
-                                               _mm512_set1_epi32(lanes::CellKeys::kRight));
+      if constexpr (By == Keys::all) {
+        acc[0] = _mm512_add_ps(acc[0], r);
+        if constexpr (Weighted) acc_weight[0] = _mm512_add_ps(acc_weight[0], w);
+        continue;
+      }
+      __m512i key = code_index(p.sum_code + row);
+      if constexpr (By == Keys::split)
+        key = _mm512_mask_or_epi32(key, load_quarter(p.sum_right, row), key,
+                                   _mm512_set1_epi32(lanes::CellKeys::kRight));
 #pragma GCC unroll 16
       for (int c = 0; c < NumCells; ++c) {
         const __mmask16 mask = _mm512_cmpeq_epi32_mask(key, wanted[c]);
@@ -242,7 +258,8 @@ void fused_block(const FusedTask& task, const Pass& pass) {
 }
 
 // Codes below 32.
-void remap_medium(const FusedTask& task, std::int64_t first_group, std::int64_t n_groups) {
+void remap_medium(const FusedTask& task, const std::uint64_t* right, std::int64_t first_group,
+                  std::int64_t n_groups) {
   const auto table = [](const std::uint8_t* map) {
     return _mm512_broadcast_i32x4(_mm_loadu_si128(reinterpret_cast<const __m128i*>(map)));
   };
@@ -251,12 +268,12 @@ void remap_medium(const FusedTask& task, std::int64_t first_group, std::int64_t 
   const __m512i left_high = table(task.left_map + 16);
   const __m512i other_high = table(task.right_map + 16);
   const __m512i padding = _mm512_set1_epi8(static_cast<char>(0xff));
-  for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
-    std::uint8_t* code = task.apply_code + g * kGroupRows;
+  for (std::int64_t g = 0; g < n_groups; ++g) {
+    std::uint8_t* code = task.apply_code + (first_group + g) * kGroupRows;
     const __m512i codes = load_codes(code);
     const __mmask64 real = _mm512_cmpneq_epi8_mask(codes, padding);
     const __mmask64 high = real & _mm512_test_epi8_mask(codes, _mm512_set1_epi8(16));
-    const __mmask64 bits = task.apply_right != nullptr ? task.apply_right[g] : 0;
+    const __mmask64 bits = right[g];
     __m512i mapped = _mm512_mask_shuffle_epi8(codes, real, left, codes);
     mapped = _mm512_mask_shuffle_epi8(mapped, real & bits, other, codes);
     mapped = _mm512_mask_shuffle_epi8(mapped, high, left_high, codes);
@@ -271,20 +288,52 @@ using Block = void (*)(const FusedTask&, const Pass&);
 template <bool Weighted>
 constexpr int kPassCells = Weighted ? 8 : 16;
 
-template <bool Weighted, Apply How, int... N>
+template <bool Weighted, Apply How, Keys By, int... N>
 Block block_for(int n_cells, std::integer_sequence<int, N...>) {
-  static constexpr Block table[] = {fused_block<N, Weighted, How>...};
+  static constexpr Block table[] = {fused_block<N, Weighted, How, By>...};
   return table[n_cells];
 }
 
-template <bool Weighted>
-Block choose_block(const FusedTask& task, int n_cells, bool with_apply) {
+template <bool Weighted, Apply How>
+Block block_for(Keys by, int n_cells) {
   using Sizes = std::make_integer_sequence<int, kPassCells<Weighted> + 1>;
-  if (!with_apply) return block_for<Weighted, Apply::none>(n_cells, Sizes{});
-  if (task.apply_codes > kMediumCodes) return block_for<Weighted, Apply::wide>(n_cells, Sizes{});
-  if (task.apply_codes > kNarrowCodes) return block_for<Weighted, Apply::medium>(n_cells, Sizes{});
-  if (task.apply_right != nullptr) return block_for<Weighted, Apply::split>(n_cells, Sizes{});
-  return block_for<Weighted, Apply::plain>(n_cells, Sizes{});
+  if (by == Keys::split) return block_for<Weighted, How, Keys::split>(n_cells, Sizes{});
+  if (by == Keys::code) return block_for<Weighted, How, Keys::code>(n_cells, Sizes{});
+  return fused_block<1, Weighted, How, Keys::all>;
+}
+
+template <bool Weighted>
+Block choose_block(Apply how, Keys by, int n_cells) {
+  switch (how) {
+    case Apply::none:
+      return block_for<Weighted, Apply::none>(by, n_cells);
+    case Apply::constant:
+      return block_for<Weighted, Apply::constant>(by, n_cells);
+    case Apply::plain:
+      return block_for<Weighted, Apply::plain>(by, n_cells);
+    case Apply::split:
+      return block_for<Weighted, Apply::split>(by, n_cells);
+    case Apply::medium:
+      return block_for<Weighted, Apply::medium>(by, n_cells);
+    default:
+      return block_for<Weighted, Apply::wide>(by, n_cells);
+  }
+}
+
+// How a block of a tree changes, with or without rows that a rule sends right.
+Apply apply_how(const FusedTask& task, bool is_split) {
+  if (task.apply_code == nullptr) return Apply::none;
+  if (task.apply_codes > kMediumCodes) return Apply::wide;
+  if (task.apply_codes > kNarrowCodes) return Apply::medium;
+  return is_split ? Apply::split : Apply::plain;
+}
+
+// The same where the codes of the block are known: it may do with less than the tree needs.
+Apply apply_how(const FusedTask& task, bool is_split, CodeMask codes) {
+  if (task.apply_code == nullptr) return Apply::none;
+  if (!is_split && std::has_single_bit(codes) && codes != kSharedBit) return Apply::constant;
+  if (codes < CodeMask{1} << kLanes) return is_split ? Apply::split : Apply::plain;
+  return apply_how(task, is_split);
 }
 
 // A bit for each of the codes 0 to 15 that occur in a block.
@@ -309,12 +358,11 @@ std::uint32_t codes_present(const std::uint8_t* code, std::int64_t n_groups) {
 }
 
 template <bool Weighted>
-void sum_by_table(const FusedTask& task, const lanes::CellKeys& keys, const Pass& pass,
-                  std::int64_t first_group) {
+void sum_by_table(const lanes::CellKeys& keys, const Pass& pass) {
   alignas(64) std::uint8_t key[kBlockRows];
   const std::int64_t n_groups = pass.n_rows / kGroupRows;
   if (keys.by_table) {
-    keys.look_up(key, task, first_group, n_groups);
+    keys.look_up(key, pass.sum_code, pass.sum_right, n_groups);
   } else {
     const __m512i right = _mm512_set1_epi8(static_cast<char>(lanes::CellKeys::kRight));
     for (std::int64_t g = 0; g < n_groups; ++g) {
@@ -328,12 +376,16 @@ void sum_by_table(const FusedTask& task, const lanes::CellKeys& keys, const Pass
                                 pass.weights);
 }
 
+Keys keys_by(const std::uint64_t* sum_right) {
+  return sum_right != nullptr && sum_right != kNoBits ? Keys::split : Keys::code;
+}
+
 template <bool Weighted>
-void run_passes(const FusedTask& task, Pass pass, int n_cells, bool with_apply) {
+void run_passes(const FusedTask& task, Pass pass, int n_cells, Apply how) {
   do {
     const int here = std::min(n_cells, kPassCells<Weighted>);
-    choose_block<Weighted>(task, here, with_apply)(task, pass);
-    with_apply = false;
+    choose_block<Weighted>(how, keys_by(pass.sum_right), here)(task, pass);
+    how = Apply::none;
     n_cells -= here;
     pass.cell_key += here;
     pass.sums += here;
@@ -361,48 +413,85 @@ Pass pass_of(const FusedTask& task, std::int64_t block) {
 
 // Sums only the cells that the block has.
 template <bool Weighted>
-void sum_present(const FusedTask& task, const lanes::CellKeys& keys, Pass pass,
-                 std::int64_t block) {
-  lanes::PresentCells present(keys, codes_present(pass.sum_code, pass.n_rows / kGroupRows));
+void sum_present(const FusedTask& task, const lanes::CellKeys& keys, lanes::PresentCells& present,
+                 Pass pass, Apply how, std::int64_t block) {
   pass.cell_key = present.key;
   pass.sums = present.sums;
   pass.weights = present.weights;
-  run_passes<Weighted>(task, pass, present.n_cells, task.apply_code != nullptr);
+  if (present.n_cells == 1 && present.is_whole && pass.sum_right == kNoBits)
+    choose_block<Weighted>(how, Keys::all, 1)(task, pass);
+  else
+    run_passes<Weighted>(task, pass, present.n_cells, how);
   present.spread<Weighted>(task, keys, block);
 }
 
+void remap(const FusedTask& task, const Pass& pass, std::int64_t block) {
+  const std::int64_t group = block * kBlockGroups;
+  if (task.apply_codes > kMediumCodes)
+    lanes::remap_plain(task, pass.apply_right, group, pass.n_rows / kGroupRows);
+  else
+    remap_medium(task, pass.apply_right, group, pass.n_rows / kGroupRows);
+}
+
+// Blocks whose codes are not known.
 template <bool Weighted>
 void fused_range(const FusedTask& task, std::int64_t first_block, std::int64_t last_block) {
   const lanes::CellKeys keys(task);
-  const bool with_apply = task.apply_code != nullptr;
   const bool few = keys.n_cells < lanes::PresentCells::kFewest;
-  const Block apply_only = choose_block<Weighted>(task, 0, with_apply);
-  const Block pass_few = choose_block<Weighted>(task, few ? keys.n_cells : 0, with_apply);
+  const Apply how = apply_how(task, task.apply_right != nullptr);
+  const Block apply_only = choose_block<Weighted>(how, Keys::code, 0);
+  const Block pass_few =
+      choose_block<Weighted>(how, keys_by(task.sum_right), few ? keys.n_cells : 0);
   for (std::int64_t block = first_block; block < last_block; ++block) {
-    const std::int64_t group = block * kBlockGroups;
     Pass pass = pass_of(task, block);
     if (few) {
       pass.cell_key = keys.of_cell;
       pass_few(task, pass);
     } else if (lanes::PresentCells::pays(keys)) {
-      sum_present<Weighted>(task, keys, pass, block);
+      const std::int64_t n_groups = pass.n_rows / kGroupRows;
+      lanes::PresentCells present(keys, codes_present(pass.sum_code, n_groups));
+      sum_present<Weighted>(task, keys, present, pass, how, block);
     } else {
       apply_only(task, pass);
-      sum_by_table<Weighted>(task, keys, pass, group);
+      sum_by_table<Weighted>(keys, pass);
     }
-    if (!with_apply || task.left_map == nullptr) continue;
-    if (task.apply_codes > kMediumCodes)
-      lanes::remap_plain(task, group, pass.n_rows / kGroupRows);
-    else
-      remap_medium(task, group, pass.n_rows / kGroupRows);
+    if (how != Apply::none && task.left_map != nullptr) remap(task, pass, block);
+  }
+}
+
+// Blocks whose codes are known, of the tree that changes or of the tree that is summed.
+template <bool Weighted>
+void fused_known(const FusedTask& task, std::int64_t first_block, std::int64_t last_block) {
+  const lanes::CellKeys keys(task);
+  const lanes::CellsOfCodes cells(task, keys);
+  const lanes::MovedCodes moved(task);
+  for (std::int64_t block = first_block; block < last_block; ++block) {
+    Pass pass = pass_of(task, block);
+    if (!may_have(task.apply_present, block, task.apply_routed)) pass.apply_right = kNoBits;
+    if (!may_have(task.sum_present, block, task.sum_routed)) pass.sum_right = kNoBits;
+    const CodeMask codes = task.apply_present != nullptr ? task.apply_present[block] : kAnyCodes;
+    const Apply how = apply_how(task, pass.apply_right != kNoBits, codes);
+    pass.only_code = std::countr_zero(codes);
+    lanes::PresentCells present(keys, cells,
+                                task.sum_present != nullptr ? task.sum_present[block] : kAnyCodes);
+    if (present.fits) {
+      sum_present<Weighted>(task, keys, present, pass, how, block);
+    } else {
+      choose_block<Weighted>(how, Keys::code, 0)(task, pass);
+      sum_by_table<Weighted>(keys, pass);
+    }
+    if (!moved.concerns(block)) continue;
+    remap(task, pass, block);
+    moved.update(block, pass.n_rows);
   }
 }
 
 void fused(const FusedTask& task, std::int64_t first_block, std::int64_t last_block) {
+  const bool is_known = task.apply_present != nullptr || task.sum_present != nullptr;
   if (task.weight != nullptr)
-    fused_range<true>(task, first_block, last_block);
+    (is_known ? fused_known<true> : fused_range<true>)(task, first_block, last_block);
   else
-    fused_range<false>(task, first_block, last_block);
+    (is_known ? fused_known<false> : fused_range<false>)(task, first_block, last_block);
 }
 
 // ---- prediction and refresh --------------------------------------------------------------------

@@ -93,13 +93,14 @@ OBART_INLINE void add_changes(float* residual, std::int64_t n_rows, const Lookup
     pieces::store(residual + i, pieces::load(residual + i) + lookup(i));
 }
 
-void apply_block(const FusedTask& task, std::int64_t first_group, std::int64_t n_groups) {
+// `right` is the block's, or null.
+void apply_block(const FusedTask& task, const std::uint64_t* right, std::int64_t first_group,
+                 std::int64_t n_groups) {
   const std::int64_t n_rows = n_groups * kGroupRows;
   const std::uint8_t* code = task.apply_code + first_group * kGroupRows;
   float* residual = task.residual + first_group * kGroupRows;
   const bool is_wide = task.apply_codes > kNarrowCodes;
-  if (is_wide && task.apply_right != nullptr) {
-    const std::uint64_t* right = task.apply_right + first_group;
+  if (is_wide && right != nullptr) {
     for (std::int64_t i = 0; i < n_rows; ++i) {
       const bool goes_right = ((right[i / kGroupRows] >> (i % kGroupRows)) & 1U) != 0;
       residual[i] += (goes_right ? task.right_delta : task.left_delta)[code[i]];
@@ -107,9 +108,9 @@ void apply_block(const FusedTask& task, std::int64_t first_group, std::int64_t n
   } else if (is_wide) {
     add_changes(residual, n_rows,
                 [&](std::int64_t i) { return pieces::wide_at(task.left_delta, code + i); });
-  } else if (task.apply_right != nullptr) {
+  } else if (right != nullptr) {
     std::uint8_t key[kBlockRows];
-    make_keys(key, code, task.apply_right + first_group, n_groups);
+    make_keys(key, code, right, n_groups);
     const pieces::NarrowTable<true> table(task.left_delta, task.right_delta);
     add_changes(residual, n_rows, [&](std::int64_t i) { return table.at(key + i); });
   } else {
@@ -189,10 +190,18 @@ void run_passes(const lanes::SumBlock& block, const std::uint8_t* cell_key, int 
 
 template <bool Weighted>
 void sum_block(const FusedTask& task, const lanes::SumBlock& block, const lanes::CellKeys& keys,
-               std::int64_t index) {
+               const lanes::CellsOfCodes& cells, std::int64_t index) {
   double* sums = task.sums + index * task.n_cells;
   double* weights = Weighted ? task.weights + index * task.n_cells : nullptr;
-  if (pieces::kFindsCodes && lanes::PresentCells::pays(keys)) {
+  if (task.sum_present != nullptr) {
+    lanes::PresentCells present(keys, cells, task.sum_present[index]);
+    if (present.fits && present.n_cells <= kMostCells) {
+      run_passes<Weighted>(block, present.key, present.n_cells, present.sums, present.weights);
+      present.spread<Weighted>(task, keys, index);
+    } else {
+      lanes::sum_by_table<Weighted>(block, keys, sums, weights);
+    }
+  } else if (pieces::kFindsCodes && lanes::PresentCells::pays(keys)) {
     const std::int64_t n_groups = block.n_rows / kGroupRows;
     lanes::PresentCells present(
         keys, pieces::codes_present(task.sum_code + index * kBlockRows, n_groups));
@@ -207,29 +216,36 @@ void sum_block(const FusedTask& task, const lanes::SumBlock& block, const lanes:
 
 void fused(const FusedTask& task, std::int64_t first_block, std::int64_t last_block) {
   const lanes::CellKeys keys(task);
+  const lanes::CellsOfCodes cells(task, keys);
+  const lanes::MovedCodes moved(task);
   alignas(64) std::uint8_t key[kBlockRows];
   for (std::int64_t b = first_block; b < last_block; ++b) {
     const std::int64_t first_group = b * kBlockGroups;
     const std::int64_t n_groups = std::min(kBlockGroups, task.n_groups - first_group);
     const std::int64_t row = first_group * kGroupRows;
     if (task.apply_code != nullptr) {
-      apply_block(task, first_group, n_groups);
-      if (task.left_map != nullptr) lanes::remap_plain(task, first_group, n_groups);
+      const std::uint64_t* right = lanes::apply_right_of(task, b);
+      apply_block(task, right, first_group, n_groups);
+      if (moved.concerns(b)) {
+        lanes::remap_plain(task, right, first_group, n_groups);
+        moved.update(b, n_groups * kGroupRows);
+      }
     }
     if (keys.n_cells == 0) continue;
     lanes::SumBlock block{task.residual + row, nullptr, task.sum_code + row, n_groups * kGroupRows};
+    const std::uint64_t* right = lanes::sum_right_of(task, b);
     if (keys.by_table) {
-      keys.look_up(key, task, first_group, n_groups);
+      keys.look_up(key, block.key, right, n_groups);
       block.key = key;
-    } else if (task.sum_right != nullptr) {
-      make_keys(key, block.key, task.sum_right + first_group, n_groups);
+    } else if (right != nullptr) {
+      make_keys(key, block.key, right, n_groups);
       block.key = key;
     }
     if (task.weight != nullptr) {
       block.weight = task.weight + row;
-      sum_block<true>(task, block, keys, b);
+      sum_block<true>(task, block, keys, cells, b);
     } else {
-      sum_block<false>(task, block, keys, b);
+      sum_block<false>(task, block, keys, cells, b);
     }
   }
 }

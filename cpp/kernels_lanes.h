@@ -2,6 +2,8 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
+#include <cstring>
 
 #include "kernels.h"
 
@@ -54,13 +56,47 @@ struct CellKeys {
     if (by_table) cell_of[0][kTableSize - 1] = cell_of[1][kTableSize - 1] = kTableSize - 1;
   }
 
-  void look_up(std::uint8_t* key, const FusedTask& task, std::int64_t first_group,
+  // `right` is the block's, or null.
+  void look_up(std::uint8_t* key, const std::uint8_t* code, const std::uint64_t* right,
                std::int64_t n_groups) const {
     for (std::int64_t g = 0; g < n_groups; ++g) {
-      const std::uint8_t* code = task.sum_code + (first_group + g) * kGroupRows;
-      const std::uint64_t bits = task.sum_right != nullptr ? task.sum_right[first_group + g] : 0;
-      for (int i = 0; i < kGroupRows; ++i)
-        key[g * kGroupRows + i] = cell_of[(bits >> i) & 1U][code[i]];
+      const std::uint64_t bits = right != nullptr ? right[g] : 0;
+      for (std::int64_t i = g * kGroupRows; i < (g + 1) * kGroupRows; ++i)
+        key[i] = cell_of[(bits >> (i % kGroupRows)) & 1U][code[i]];
+    }
+  }
+};
+
+// The block's rows that a rule sends right, or null: no rule, or it concerns no leaf of the block,
+// and then the bits may be anything.
+inline const std::uint64_t* apply_right_of(const FusedTask& task, std::int64_t block) {
+  return task.apply_right != nullptr && may_have(task.apply_present, block, task.apply_routed)
+             ? task.apply_right + block * kBlockGroups
+             : nullptr;
+}
+inline const std::uint64_t* sum_right_of(const FusedTask& task, std::int64_t block) {
+  return task.sum_right != nullptr && may_have(task.sum_present, block, task.sum_routed)
+             ? task.sum_right + block * kBlockGroups
+             : nullptr;
+}
+
+// The cells of each code, to find quickly those of a block.
+struct CellsOfCodes {
+  static constexpr int kMostCells = 60;  // so that no code shares its bit
+  bool is_known;                         // of more cells nothing is known
+  std::uint8_t first[kOwnBits];
+  CodeMask all = 0;  // codes with a cell
+  int n_more = 0;    // cells beyond the first of a code
+  std::uint8_t more[kMostCells];
+
+  CellsOfCodes(const FusedTask& task, const CellKeys& keys) : is_known(keys.n_cells <= kMostCells) {
+    for (int c = 0; is_known && c < keys.n_cells; ++c) {
+      const std::uint8_t code = task.cells[c].code;
+      if ((all & code_bit(code)) == 0)
+        first[code] = static_cast<std::uint8_t>(c);
+      else
+        more[n_more++] = static_cast<std::uint8_t>(c);
+      all |= code_bit(code);
     }
   }
 };
@@ -71,6 +107,8 @@ struct PresentCells {
   static constexpr int kFewest = 6;      // of fewer cells, all are summed
   static constexpr int kMostCells = 16;  // of more, a table is quicker
   int n_cells = 0;
+  bool fits = true;
+  bool is_whole = false;  // no row of the block is in other cells
   int cell[kMostCells];
   std::uint8_t key[kMostCells];
   double sums[kMostCells];
@@ -78,6 +116,23 @@ struct PresentCells {
 
   static bool pays(const CellKeys& keys) {
     return keys.n_cells >= kFewest && keys.n_cells <= kMostCells;
+  }
+
+  // Of a block with these codes; `fits` tells whether there was room for them.
+  PresentCells(const CellKeys& keys, const CellsOfCodes& cells, CodeMask codes) {
+    is_whole = (codes & ~cells.all) == 0;
+    codes &= cells.all;
+    fits = cells.is_known && std::popcount(codes) + cells.n_more <= kMostCells;
+    if (!fits) return;
+    const auto add = [&](int c) {
+      cell[n_cells] = c;
+      key[n_cells++] = keys.of_cell[c];
+    };
+    for (CodeMask rest = codes; rest != 0; rest &= rest - 1)
+      add(cells.first[std::countr_zero(rest)]);
+    for (int k = 0; k < cells.n_more; ++k)
+      if ((codes & code_bit(keys.of_cell[cells.more[k]] % CellKeys::kRight)) != 0)
+        add(cells.more[k]);
   }
 
   // Bit c: the block has code c.
@@ -135,14 +190,68 @@ void sum_by_table(const SumBlock& block, const CellKeys& keys, double* sums, dou
   }
 }
 
-inline void remap_plain(const FusedTask& task, std::int64_t first_group, std::int64_t n_groups) {
-  for (std::int64_t g = first_group; g < first_group + n_groups; ++g) {
-    std::uint8_t* c = task.apply_code + g * kGroupRows;
-    const std::uint64_t bits = task.apply_right != nullptr ? task.apply_right[g] : 0;
-    for (int i = 0; i < kGroupRows; ++i)
-      c[i] = (((bits >> i) & 1U) != 0 ? task.right_map : task.left_map)[c[i]];
+// `right` is the block's, or null.
+inline void remap_plain(const FusedTask& task, const std::uint64_t* right, std::int64_t first_group,
+                        std::int64_t n_groups) {
+  // Copies, which the stores to the codes cannot change.
+  std::uint8_t* code = task.apply_code + first_group * kGroupRows;
+  const std::uint8_t* const map[2] = {task.left_map, task.right_map};
+  for (std::int64_t g = 0; g < n_groups; ++g, code += kGroupRows) {
+    const std::uint64_t bits = right != nullptr ? right[g] : 0;
+    if (bits == 0)
+      for (int i = 0; i < kGroupRows; ++i) code[i] = map[0][code[i]];
+    else
+      for (int i = 0; i < kGroupRows; ++i) code[i] = map[(bits >> i) & 1U][code[i]];
   }
 }
+
+// Which blocks a change of codes concerns, and what codes they have after it.
+class MovedCodes {
+ public:
+  explicit MovedCodes(const FusedTask& task) : task_(task) {
+    if (task.apply_code == nullptr || task.left_map == nullptr) return;
+    moves_ = true;
+    if (task.apply_present == nullptr) return;
+    for (int c = 0; c < task.apply_codes; ++c)
+      if (task.left_map[c] != c || (task.apply_right != nullptr && task.right_map[c] != c))
+        moved_ |= code_bit(static_cast<std::uint8_t>(c));
+  }
+
+  bool concerns(std::int64_t block) const {
+    return moves_ && may_have(task_.apply_present, block, moved_);
+  }
+
+  // After the codes of the block have changed. A rule may have sent all rows of a leaf to one side,
+  // so its codes are looked for.
+  void update(std::int64_t block, std::int64_t n_rows) const {
+    if (task_.apply_present == nullptr) return;
+    CodeMask& mask = task_.apply_present[block];
+    CodeMask now = mask & kSharedBit;
+    CodeMask doubtful = 0;
+    for (int c = 0; c < task_.apply_codes; ++c) {
+      const CodeMask bit = code_bit(static_cast<std::uint8_t>(c));
+      if ((mask & bit) == 0) continue;
+      CodeMask to = code_bit(task_.left_map[c]);
+      if (task_.apply_right != nullptr && (task_.apply_routed & bit) != 0) {
+        to |= code_bit(task_.right_map[c]);
+        doubtful |= to;
+      }
+      now |= to;
+    }
+    const std::uint8_t* code = task_.apply_code + block * kBlockRows;
+    for (doubtful &= ~kSharedBit; doubtful != 0; doubtful &= doubtful - 1) {
+      const int c = std::countr_zero(doubtful);
+      if (std::memchr(code, c, static_cast<std::size_t>(n_rows)) == nullptr)
+        now &= ~(CodeMask{1} << c);
+    }
+    mask = now;
+  }
+
+ private:
+  const FusedTask& task_;
+  bool moves_ = false;
+  CodeMask moved_ = 0;
+};
 
 }  // namespace lanes
 }  // namespace

@@ -44,6 +44,7 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
   reserve();
   code_ = AlignedBuffer<std::uint8_t>(n_trees * n_padded_, kPaddingCode);
   right_ = AlignedBuffer<std::uint64_t>(n_trees * n_groups_);
+  presence_ = Presence(n_trees, data_->n_blocks());
   residual_ = AlignedBuffer<float>(n_padded_);
   proposals_.resize(n_trees);
   right_counts_.resize(n_trees);
@@ -163,6 +164,7 @@ void Sampler::route_all() {
     const Proposal& proposal = proposals_[m];
     if (!proposal.has_rule()) continue;
     add_route_task(m, proposal.rule, proposal.left_code, proposal.right_code);
+    route_tasks_.back().present = presence_.of_tree(m);
     route_trees_.push_back(m);
   }
 
@@ -172,12 +174,8 @@ void Sampler::route_all() {
   team_.run([&](std::int64_t thread) {
     const auto [first, last] = share(data_->n_blocks(), thread, team_.size());
     std::int64_t* counts = thread_counts_.data() + static_cast<std::size_t>(thread) * 2 * n_tasks;
-    for (std::int64_t block = first; block < last && !is_stopping(); ++block) {
-      const std::int64_t group = block * kBlockGroups;
-      const std::int64_t n = std::min(kBlockGroups, data_->n_groups() - group);
-      for (std::size_t t = 0; t < n_tasks; ++t)
-        kernels_.route(route_tasks_[t], group, n, counts + 2 * t);
-    }
+    for (std::int64_t block = first; block < last && !is_stopping(); ++block)
+      route_block(block, counts);
   });
   if (is_stopping()) return;
   for (std::size_t t = 0; t < n_tasks; ++t) {
@@ -190,6 +188,16 @@ void Sampler::route_all() {
   }
   for (std::size_t m = 0; m < trees_.size(); ++m)
     if (!proposals_[m].valid) ++total_invalid_[static_cast<std::size_t>(proposals_[m].move)];
+}
+
+// The bits of a block without the proposal's leaves stay what they were; nobody reads them.
+void Sampler::route_block(std::int64_t block, std::int64_t* counts) {
+  const std::int64_t group = block * kBlockGroups;
+  const std::int64_t n = std::min(kBlockGroups, data_->n_groups() - group);
+  for (const RouteTask& task : route_tasks_) {
+    if (task.concerns(block)) kernels_.route(task, group, n, counts);
+    counts += 2;
+  }
 }
 
 // The tasks point into the terms, which must not move. Room for twice as many, or it would be a
@@ -252,6 +260,8 @@ void Sampler::update_trees() {
     const Proposal& planned = proposals_[m];
     task.sum_code = codes(m);
     task.sum_right = planned.has_rule() ? rights(m) : nullptr;
+    task.sum_present = presence_.of_tree(m);
+    task.sum_routed = code_bit(planned.left_code) | code_bit(planned.right_code);
     task.cells = cells_.data();
     task.n_cells = static_cast<std::int64_t>(cells_.size());
     run_fused(task);
@@ -373,6 +383,8 @@ void Sampler::update_tree(std::size_t m, FusedTask& task) {
   task.apply_right = accepted && proposal.has_rule() ? rights(m) : nullptr;
   task.left_map = accepted ? left_map_.data() : nullptr;
   task.right_map = right_map_.data();
+  task.apply_present = OBART_BUG(stale_presence) ? nullptr : presence_.of_tree(m);
+  task.apply_routed = task.sum_routed;
 
   // The acceptance does not depend on the outputs. So where the tree stays, any step may follow that
   // keeps their conditional distribution.
@@ -557,6 +569,8 @@ void Sampler::route_rows(const std::vector<std::uint8_t>& wanted) {
           kernels_.route(route_tasks_[t], group, n, count + 2 * t);
           kernels_.assign(codes(m) + row, rights(m) + group, n, right_code[t]);
         }
+        if (presence_.is_kept())
+          presence_.of_tree(m)[block] = find_codes(codes(m) + row, n * kGroupRows);
       }
     }
   });

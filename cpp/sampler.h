@@ -13,6 +13,7 @@
 #include "leaf.h"
 #include "likelihood.h"
 #include "moves.h"
+#include "presence.h"
 #include "team.h"
 
 namespace obart {
@@ -151,6 +152,7 @@ class Sampler {
   void refresh_residual();
   void rebuild_codes();
   void route_rows(const std::vector<std::uint8_t>& wanted);
+  void route_block(std::int64_t block, std::int64_t* counts);
   void add_route_task(std::size_t m, const Rule& rule, std::uint8_t left, std::uint8_t right);
   void reserve_route_terms(std::size_t n_terms);
   void fill_info();
@@ -177,7 +179,8 @@ class Sampler {
   std::int64_t n_continuous_ = 0;        // continuous rules
   std::int64_t n_axis_ = 0;              // those on one column
   AlignedBuffer<std::uint8_t> code_;     // M x n_padded
-  AlignedBuffer<std::uint64_t> right_;   // M x n_groups
+  AlignedBuffer<std::uint64_t> right_;   // M x n_groups; not written in blocks without the leaf
+  Presence presence_;                    // codes of each tree in each block
   AlignedBuffer<float> residual_;
   std::int64_t n_sweeps_ = 0;
 

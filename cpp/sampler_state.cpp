@@ -327,6 +327,12 @@ std::vector<std::string> Sampler::check() const {
     }
     for (std::size_t i = static_cast<std::size_t>(data_->n_rows()); i < n_padded_; ++i)
       if (codes(m)[i] != kPaddingCode) add(m, "a padding row has a code");
+    for (std::int64_t block = 0; presence_.is_kept() && block < data_->n_blocks(); ++block) {
+      const std::int64_t row = block * kBlockRows;
+      const CodeMask found =
+          find_codes(codes(m) + row, std::min(kBlockRows, data_->n_padded() - row));
+      if ((found & ~presence_.of_tree(m)[block]) != 0) add(m, "a block has an unknown code");
+    }
     for (int c = 0; c < tree.n_leaves(); ++c) {
       const Node& leaf = tree.leaf_node(c);
       if (!leaf.is_leaf() || leaf.code != c) add(m, "leaf codes are not compact");

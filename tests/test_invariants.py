@@ -134,26 +134,31 @@ def test_an_ensemble_set_is_the_ensemble_got(seed):
 # --- the same bits --------------------------------------------------------------------------------
 
 BIG = 3_000  # several blocks of rows, and a ragged end
+LARGE = 34_000  # so many that blocks know their leaves
 
 
 def fingerprint(seed: int = 7, n_threads: int = 1) -> str:
-    """Hash of all draws of four models."""
+    """Hash of all draws of six models."""
     digest = hashlib.sha256()
-    for name, weighted in (
-        ("continuous", False),
-        ("mixed", True),
-        ("probit", False),
-        ("cat", False),
+    for name, weighted, n in (
+        ("continuous", False, BIG),
+        ("mixed", True, BIG),
+        ("probit", False, BIG),
+        ("cat", False, BIG),
+        ("continuous", False, LARGE),
+        ("mixed", True, LARGE),
     ):
         p_cont = 0 if name == "cat" else 4
         n_levels = () if name == "continuous" else (3, 40)
-        table = make_table(BIG, p_cont, n_levels, missing=0.1 if name == "mixed" else 0.0)
+        table = make_table(n, p_cont, n_levels, missing=0.1 if name == "mixed" else 0.0)
+        if n == LARGE:
+            table.x_cont[0].sort()
         prior = Prior(7, theta=(3.0, 3.0) if p_cont else 1.0)
         kind = "probit" if name == "probit" else "gaussian"
         settings = core.settings(
             prior, sigma_fixed=False, likelihood=kind, n_threads=n_threads, **core.MOVES
         )
-        weights = np.linspace(0.5, 2.0, BIG) if weighted else None
+        weights = np.linspace(0.5, 2.0, n) if weighted else None
         y = outcome(table, kind == "probit")
         chain = _core.Sampler(core.data(table), y, weights, settings, seed, 1)
         chain.run(20, 10, 1, _core.Control())

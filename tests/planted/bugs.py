@@ -29,5 +29,6 @@ BUGS = {
     "stretch_fit_missing": "likelihood ignored where outputs and leaf_sd stretch together",
     "redraw_noise_full": "noise of a fresh output added to one that keeps a part of the old",
     "redraw_after_a_move": "outputs of a changed tree drawn as if they were of the old one",
+    "stale_presence": "leaf codes that a block has, after a move",
     "probit_sign_flipped": "latents on the wrong side of zero",
 }

@@ -63,6 +63,7 @@ TESTS = {
         "tests/test_invariants.py::test_every_draw",
         ["continuous-False", "mixed, missing-True", "paper's prior-False", "categorical-False"],
     ),
+    "large tables": ("tests/test_presence.py::test_every_draw", ["moves", "weighted"]),
 }
 
 
