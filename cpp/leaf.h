@@ -43,17 +43,17 @@ class LeafModel {
                          (precision(new_l) * precision(new_r))) +
            fit(new_l) + fit(new_r) - fit(old_l) - fit(old_r);
   }
-  double draw(const LeafStats& s, Rng& rng) const {
+  double output(const LeafStats& s, double deviation) const {
     const double p = precision(s);
-    return score(s) / p + rng.normal() / std::sqrt(p);
+    return score(s) / p + deviation / std::sqrt(p);
   }
-  // Given the output, which has this same distribution, and with the set correlation to it.
-  double redraw(const LeafStats& s, double output, Rng& rng) const {
-    if (correlation_ == 0.0) return draw(s, rng);
+  double deviation(const LeafStats& s, float output) const {
     const double p = precision(s);
-    const double mean = score(s) / p;
-    const double fresh = OBART_BUG(redraw_noise_full) ? 1.0 : fresh_;
-    return mean + correlation_ * (output - mean) + fresh * rng.normal() / std::sqrt(p);
+    return (static_cast<double>(output) - score(s) / p) * std::sqrt(p);
+  }
+  bool is_plain() const { return correlation_ == 0.0; }
+  double next_deviation(double d, Rng& rng) const {
+    return correlation_ * d + (OBART_BUG(deviation_noise_full) ? 1.0 : fresh_) * rng.normal();
   }
 
  private:

@@ -19,6 +19,14 @@ std::pair<std::int64_t, std::int64_t> share(std::int64_t n, std::int64_t thread,
   return {n * thread / n_threads, n * (thread + 1) / n_threads};
 }
 
+// The values of leaves by code, after a prune.
+template <class T>
+void merge(Tree::PruneCodes codes, T merged, std::vector<T>& values) {
+  values[Tree::code_after_prune(codes, codes.last)] = values[codes.last];
+  values[Tree::code_after_prune(codes, codes.left)] = merged;
+  values.pop_back();
+}
+
 }  // namespace
 
 Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double* weights,
@@ -75,7 +83,9 @@ void Sampler::reserve() {
   sums_.reserve(static_cast<std::size_t>(data_->n_blocks()) * most_cells);
   if (likelihood_.weight() != nullptr) weights_.reserve(sums_.capacity());
   stats_.reserve(most_cells);
+  old_stats_.reserve(most_cells);
   new_stats_.reserve(most_cells);
+  deviations_.reserve(most_cells);
   old_output_.reserve(most_cells);
   std::uint32_t n_words = 1;
   for (const std::uint32_t n : data_->n_levels()) n_words = std::max(n_words, level_words(n));
@@ -348,29 +358,8 @@ void Sampler::update_tree(std::size_t m, FusedTask& task) {
 
   const bool accepted = accepts(proposal);
   if (!accepted && proposal.has_rule()) pools_.release(proposal.rule);
-  new_stats_.assign(stats_.begin(), stats_.begin() + old_leaves);
-  if (proposal.has_rule()) {
-    const std::size_t l = proposal.left_code;
-    const std::size_t r = proposal.right_code;
-    if (proposal.move == Move::grow) {
-      if (accepted)
-        new_stats_.push_back(stats_[n_old]);
-      else
-        new_stats_[l] = stats_[l] + stats_[n_old];
-    } else if (accepted) {
-      new_stats_[l] = stats_[l] + stats_[n_old + 1];
-      new_stats_[r] = stats_[r] + stats_[n_old];
-    } else {
-      new_stats_[l] = stats_[l] + stats_[n_old];
-      new_stats_[r] = stats_[r] + stats_[n_old + 1];
-    }
-  } else if (accepted) {  // prune
-    const Tree::PruneCodes prune = tree.prune_codes(proposal.node);
-    const LeafStats merged = stats_[prune.left] + stats_[prune.right];
-    new_stats_[Tree::code_after_prune(prune, prune.last)] = stats_[prune.last];
-    new_stats_[Tree::code_after_prune(prune, prune.left)] = merged;
-    new_stats_.pop_back();
-  }
+  set_leaf_stats(m, accepted);
+  set_deviations(m, accepted);
 
   const bool wide = std::max(n_old, new_stats_.size()) > kNarrowCodes;
   if (accepted) {
@@ -386,15 +375,9 @@ void Sampler::update_tree(std::size_t m, FusedTask& task) {
   task.apply_present = OBART_BUG(stale_presence) ? nullptr : presence_.of_tree(m);
   task.apply_routed = task.sum_routed;
 
-  // The acceptance does not depend on the outputs. So where the tree stays, any step may follow that
-  // keeps their conditional distribution.
-  for (std::size_t c = 0; c < new_stats_.size(); ++c) {
-    float& output = tree.leaf_node(static_cast<int>(c)).output;
-    output = static_cast<float>(
-        accepted && !OBART_BUG(redraw_after_a_move)
-            ? leaf_model_.draw(new_stats_[c], rng_)
-            : leaf_model_.redraw(new_stats_[c], static_cast<double>(output), rng_));
-  }
+  for (std::size_t c = 0; c < new_stats_.size(); ++c)
+    tree.leaf_node(static_cast<int>(c)).output =
+        static_cast<float>(leaf_model_.output(new_stats_[c], deviations_[c]));
   for (std::size_t c = 0; c < n_old; ++c) {
     const std::uint8_t left = accepted ? left_map_[c] : static_cast<std::uint8_t>(c);
     left_delta_[c] = old_output_[c] - tree.leaf_node(left).output;
@@ -404,6 +387,59 @@ void Sampler::update_tree(std::size_t m, FusedTask& task) {
   if (!wide) left_delta_[kNarrowCodes] = right_delta_[kNarrowCodes] = 0.0F;
   task.apply_code = codes(m);
   task.apply_codes = static_cast<int>(std::max(n_old, new_stats_.size()));
+}
+
+// Of the partial residual in the leaves, as they were and as they will be.
+void Sampler::set_leaf_stats(std::size_t m, bool accepted) {
+  const Tree& tree = trees_[m];
+  const Proposal& proposal = proposals_[m];
+  const auto n_old = static_cast<std::size_t>(tree.n_leaves());
+  const std::size_t l = proposal.left_code;
+  const std::size_t r = proposal.right_code;
+  const bool replaces = proposal.has_rule() && proposal.move != Move::grow;
+  old_stats_.assign(stats_.begin(), stats_.begin() + tree.n_leaves());
+  if (proposal.has_rule()) old_stats_[l] = stats_[l] + stats_[n_old];
+  if (replaces) old_stats_[r] = stats_[r] + stats_[n_old + 1];
+  new_stats_ = old_stats_;
+  if (!accepted) return;
+  if (replaces) {
+    new_stats_[l] = stats_[l] + stats_[n_old + 1];
+    new_stats_[r] = stats_[r] + stats_[n_old];
+  } else if (proposal.has_rule()) {  // grow
+    new_stats_[l] = stats_[l];
+    new_stats_.push_back(stats_[n_old]);
+  } else {
+    const Tree::PruneCodes codes = tree.prune_codes(proposal.node);
+    merge(codes, stats_[codes.left] + stats_[codes.right], new_stats_);
+  }
+}
+
+// An output is its conditional mean plus a standard normal deviation over the root of its precision.
+// Given the partial residual, deviations are independent of each other and of the tree, and the
+// acceptance does not depend on them. So they may be kept while the tree moves, and then take any
+// step that keeps the normal distribution. A grow turns a deviation d and a new one z into
+// (d + z, d - z) / sqrt 2, a prune turns two into their sum over sqrt 2.
+void Sampler::set_deviations(std::size_t m, bool accepted) {
+  const Proposal& proposal = proposals_[m];
+  deviations_.resize(old_stats_.size());
+  if (leaf_model_.is_plain()) {
+    deviations_.resize(new_stats_.size());
+    for (double& d : deviations_) d = rng_.normal();
+    return;
+  }
+  for (std::size_t c = 0; c < old_stats_.size(); ++c)
+    deviations_[c] = leaf_model_.deviation(old_stats_[c], old_output_[c]);
+  const double share = OBART_BUG(deviations_added) ? 1.0 : std::sqrt(0.5);
+  if (accepted && proposal.move == Move::grow) {
+    const double d = deviations_[proposal.left_code];
+    const double z = rng_.normal();
+    deviations_[proposal.left_code] = share * (d + z);
+    deviations_.push_back(share * (d - z));
+  } else if (accepted && proposal.move == Move::prune) {
+    const Tree::PruneCodes codes = trees_[m].prune_codes(proposal.node);
+    merge(codes, share * (deviations_[codes.left] + deviations_[codes.right]), deviations_);
+  }
+  for (double& d : deviations_) d = leaf_model_.next_deviation(d, rng_);
 }
 
 bool Sampler::accepts(const Proposal& proposal) {

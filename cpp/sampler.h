@@ -146,6 +146,8 @@ class Sampler {
   void run_fused(FusedTask task);
   FusedTask base_task();
   void update_tree(std::size_t m, FusedTask& task);
+  void set_leaf_stats(std::size_t m, bool accepted);
+  void set_deviations(std::size_t m, bool accepted);
   bool accepts(const Proposal& proposal);
   void accept(std::size_t m, Proposal& proposal);
   void count_rule(const Rule& rule, int sign);
@@ -199,7 +201,8 @@ class Sampler {
   std::vector<std::int64_t> thread_counts_;
   std::vector<SumCell> cells_;
   std::vector<double> sums_, weights_;
-  std::vector<LeafStats> stats_, new_stats_;
+  std::vector<LeafStats> stats_, old_stats_, new_stats_;  // by cell, and by leaf
+  std::vector<double> deviations_;
   std::vector<float> old_output_;
   std::array<float, kTableSize> left_delta_{}, right_delta_{};
   std::array<std::uint8_t, kTableSize> left_map_{}, right_map_{};

@@ -25,8 +25,8 @@ struct Settings {
   double leaf_shape = 1.5;
   double leaf_rate = 0.01;
   bool stretch = true;  // a sampled leaf_sd is also scaled together with all outputs
-  // Outputs of a tree that keeps its rules have this correlation with what they were: 0 is a plain
-  // Gibbs step, below 0 they are drawn on the other side of their conditional mean.
+  // Of an output's deviation from its conditional mean with the one before: 0 is a plain Gibbs step;
+  // below 0 outputs are drawn on the other side of their mean (overrelaxation).
   double output_correlation = 0.0;
 
   double sigma = 1.0;

@@ -46,7 +46,7 @@ class Preset:
     # Shares of the moves beyond grow and prune.
     p_change: float
     p_perturb: float
-    # Correlation of outputs with what they were, where their tree keeps its rules; 0 is plain Gibbs.
+    # Of an output's deviation from its conditional mean with the one before; 0 is plain Gibbs.
     output_correlation: float
     # Whether a sampled leaf_sd is also scaled together with all outputs.
     stretch: bool
