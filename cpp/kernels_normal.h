@@ -100,8 +100,8 @@ inline void mixture(const float* mean, const float* inverse_sd, std::int64_t n, 
   *density *= 0.3989422804014327 / static_cast<double>(n);
 }
 
-// Log likelihoods of labels, by lane: log Phi(z) = log(factor) - square / 2. Factors, 0.006 or more,
-// are multiplied, so that few logarithms are taken.
+// Log likelihoods of labels, by lane: log Phi(z) = log(factor) - square / 2. Factors, 0.006 or
+// more, are multiplied, so that few logarithms are taken.
 struct ProbitLanes {
   float factor[kLanes];
   float square[kLanes];

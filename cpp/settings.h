@@ -25,8 +25,8 @@ struct Settings {
   double leaf_shape = 1.5;
   double leaf_rate = 0.01;
   bool stretch = true;  // a sampled leaf_sd is also scaled together with all outputs
-  // Of an output's deviation from its conditional mean with the one before: 0 is a plain Gibbs step;
-  // below 0 outputs are drawn on the other side of their mean (overrelaxation).
+  // Of an output's deviation from its conditional mean with the one before: 0 is a plain Gibbs
+  // step; below 0 outputs are drawn on the other side of their mean (overrelaxation).
   double output_correlation = 0.0;
 
   double sigma = 1.0;
