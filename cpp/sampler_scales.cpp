@@ -53,7 +53,8 @@ double Sampler::draw_stretch() {
   const double pull = settings_.leaf_rate / (leaf_sd_ * leaf_sd_);
   const auto log_likelihood = [&](double factor) {
     if (OBART_BUG(stretch_fit_missing)) return 0.0;
-    if (is_probit) return likelihood_.log_probit(factor);
+    if (is_probit)
+      return likelihood_.log_probit(OBART_BUG(stretch_labels_flipped) ? -factor : factor);
     return inv_sigma2 * factor * (sums.target_fit - 0.5 * factor * sums.fit_fit);
   };
   const auto log_density = [&](double u) {
