@@ -36,7 +36,13 @@ PAGE = HERE.parent / "docs" / "_generated" / "ablation.md"
 PAPER, OURS = PRESETS["paper"], PRESETS["default"]
 LEAVES = replace(PAPER, min_samples_leaf=1)
 ROBUST = replace(LEAVES, robust_leaf=True)
-MOVES = replace(ROBUST, p_change=OURS.p_change, p_perturb=OURS.p_perturb)
+MOVES = replace(
+    ROBUST,
+    p_change=OURS.p_change,
+    p_perturb=OURS.p_perturb,
+    output_correlation=OURS.output_correlation,
+    stretch=OURS.stretch,
+)
 BLEND = replace(MOVES, feature_scaling="blend")
 LEARNED = replace(BLEND, leaf_shape=OURS.leaf_shape, probit_leaf_shape=OURS.probit_leaf_shape)
 COLUMNS = replace(LEARNED, theta_weight=OURS.theta_weight, axis_theta_a=OURS.axis_theta_a)
@@ -53,14 +59,17 @@ VARIANTS: dict[str, tuple[Any, Length]] = {
     "the paper's prior": (PAPER, ONE),
     "+ no empty leaves": (LEAVES, ONE),
     "+ leaf scale bounded by sd(y)": (ROBUST, ONE),
-    "+ change and perturb moves": (MOVES, ONE),
+    "+ more moves": (MOVES, ONE),
     "+ blended scaling": (BLEND, ONE),
     "+ leaf scale learned": (LEARNED, ONE),
     "+ theta for each column": (COLUMNS, ONE),
     "+ prior of sigma": (NOISE, ONE),
     "+ eight short chains: the default": (OURS, None),
     "default, four chains of 1000 + 1000": (OURS, FOUR),
-    "default without moves": (replace(OURS, p_change=0.0, p_perturb=0.0), None),
+    "default without moves": (
+        replace(OURS, p_change=0.0, p_perturb=0.0, output_correlation=0.0, stretch=False),
+        None,
+    ),
 }
 
 Unit = tuple[str, int, str]

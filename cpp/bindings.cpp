@@ -300,6 +300,7 @@ void bind_settings(nb::module_& m) {
       .def_rw("p_change", &Settings::p_change)
       .def_rw("p_perturb", &Settings::p_perturb)
       .def_rw("stretch", &Settings::stretch)
+      .def_rw("output_correlation", &Settings::output_correlation)
       .def_rw("perturb_angle", &Settings::perturb_angle)
       .def_rw("perturb_shift", &Settings::perturb_shift)
       .def_rw("n_threads", &Settings::n_threads)

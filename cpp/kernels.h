@@ -96,6 +96,10 @@ struct Kernels {
   // tail below x (sign 1) or above x (sign -1), with a small relative error.
   void (*mixture)(const float* mean, const float* inverse_sd, std::int64_t n, float x, float sign,
                   double* tail, double* density);
+  // Log likelihood of n labels: the sum of log Phi(s (offset + factor f)), s = 1 for label 1 and -1
+  // for label 0.
+  double (*log_probit)(const float* f, const std::uint8_t* label, float offset, float factor,
+                       std::int64_t n);
 };
 
 // The tables that this machine can run, best first.

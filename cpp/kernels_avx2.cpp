@@ -2,5 +2,6 @@
 
 namespace obart {
 const Kernels kKernelsAvx2{
-    "avx2", route, fused, assign, accumulate, accumulate_double, lanes::normal_cdf, lanes::mixture};
+    "avx2", route, fused, assign, accumulate, accumulate_double, lanes::normal_cdf, lanes::mixture,
+    lanes::log_probit};
 }  // namespace obart

@@ -535,6 +535,6 @@ void accumulate_double(double* sum, const std::uint8_t* code, const float* table
 
 const Kernels kKernelsAvx512{
     "avx512",          route,         fused, assign, accumulate, accumulate_double,
-    lanes::normal_cdf, lanes::mixture};
+    lanes::normal_cdf, lanes::mixture, lanes::log_probit};
 
 }  // namespace obart

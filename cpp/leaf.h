@@ -19,6 +19,8 @@ struct LeafStats {
 
 class LeafModel {
  public:
+  explicit LeafModel(double correlation)
+      : correlation_(correlation), fresh_(std::sqrt(1.0 - correlation * correlation)) {}
   void set(double sigma, double leaf_sd) {
     inv_sigma2_ = 1.0 / (sigma * sigma);
     inv_tau2_ = OBART_BUG(leaf_sd_squared) ? 1.0 / leaf_sd : 1.0 / (leaf_sd * leaf_sd);
@@ -41,9 +43,17 @@ class LeafModel {
                          (precision(new_l) * precision(new_r))) +
            fit(new_l) + fit(new_r) - fit(old_l) - fit(old_r);
   }
-  double draw(const LeafStats& s, Rng& rng) const {
+  double output(const LeafStats& s, double deviation) const {
     const double p = precision(s);
-    return score(s) / p + rng.normal() / std::sqrt(p);
+    return score(s) / p + deviation / std::sqrt(p);
+  }
+  double deviation(const LeafStats& s, float output) const {
+    const double p = precision(s);
+    return (static_cast<double>(output) - score(s) / p) * std::sqrt(p);
+  }
+  bool is_plain() const { return correlation_ == 0.0; }
+  double next_deviation(double d, Rng& rng) const {
+    return correlation_ * d + (OBART_BUG(deviation_noise_full) ? 1.0 : fresh_) * rng.normal();
   }
 
  private:
@@ -52,6 +62,7 @@ class LeafModel {
     return theta * theta / (2.0 * precision(s));
   }
 
+  double correlation_, fresh_;
   double inv_sigma2_ = 1.0;
   double inv_tau2_ = 1.0;
 };

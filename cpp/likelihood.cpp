@@ -38,8 +38,10 @@ Likelihood::Likelihood(const Data& data, const Settings& settings, const double*
     for (std::int64_t i = 0; i < n_rows_; ++i)
       weight_[static_cast<std::size_t>(i)] = static_cast<float>(weights[i]);
   }
-  if (settings.likelihood == LikelihoodKind::probit)
+  if (settings.likelihood == LikelihoodKind::probit) {
     label_.resize(static_cast<std::size_t>(n_rows_));
+    if (!settings.leaf_sd_fixed) fit_.resize(static_cast<std::size_t>(n_rows_));
+  }
   set_y(y);
 }
 
@@ -114,6 +116,16 @@ Likelihood::FitSums Likelihood::fit_sums(const float* residual) const {
     sums.fit_fit += fit_fit[0];
   }
   return sums;
+}
+
+void Likelihood::take_fit(const float* residual) {
+  for (std::size_t i = 0; i < fit_.size(); ++i)
+    fit_[i] = static_cast<float>(target_[i] - static_cast<double>(residual[i]));
+}
+
+double Likelihood::log_probit(double factor) const {
+  return kernels().log_probit(fit_.data(), label_.data(), static_cast<float>(settings_.offset),
+                              static_cast<float>(factor), n_rows_);
 }
 
 void Likelihood::stretch(float* residual, double factor) const {

@@ -29,6 +29,10 @@ class Likelihood {
     double target_fit = 0.0, fit_fit = 0.0;
   };
   FitSums fit_sums(const float* residual) const;
+  // Probit: the log likelihood of the labels, latents integrated out, where f is multiplied by a
+  // factor; f is that of the last take_fit.
+  void take_fit(const float* residual);
+  double log_probit(double factor) const;
   // The residual after f has been multiplied by a factor.
   void stretch(float* residual, double factor) const;
   // After. Gaussian: draws sigma.
@@ -40,6 +44,7 @@ class Likelihood {
   AlignedBuffer<double> target_;
   AlignedBuffer<float> weight_;
   std::vector<std::uint8_t> label_;  // probit
+  std::vector<float> fit_;           // probit
 };
 
 }  // namespace obart

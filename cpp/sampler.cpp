@@ -19,6 +19,14 @@ std::pair<std::int64_t, std::int64_t> share(std::int64_t n, std::int64_t thread,
   return {n * thread / n_threads, n * (thread + 1) / n_threads};
 }
 
+// The values of leaves by code, after a prune.
+template <class T>
+void merge(Tree::PruneCodes codes, T merged, std::vector<T>& values) {
+  values[Tree::code_after_prune(codes, codes.last)] = values[codes.last];
+  values[Tree::code_after_prune(codes, codes.left)] = merged;
+  values.pop_back();
+}
+
 }  // namespace
 
 Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double* weights,
@@ -31,6 +39,7 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
       rng_(seed, chain),
       likelihood_(*data_, settings_, y, weights),
       moves_(*data_, settings_),
+      leaf_model_(settings.output_correlation),
       team_(std::min(settings.n_threads, std::max<std::int64_t>(1, data_->n_blocks()))),
       sigma_(settings.likelihood == LikelihoodKind::probit ? 1.0 : settings.sigma),
       leaf_sd_(settings.leaf_sd),
@@ -74,7 +83,8 @@ void Sampler::reserve() {
   sums_.reserve(static_cast<std::size_t>(data_->n_blocks()) * most_cells);
   if (likelihood_.weight() != nullptr) weights_.reserve(sums_.capacity());
   stats_.reserve(most_cells);
-  new_stats_.reserve(most_cells);
+  leaf_stats_.reserve(most_cells);
+  deviations_.reserve(most_cells);
   old_output_.reserve(most_cells);
   std::uint32_t n_words = 1;
   for (const std::uint32_t n : data_->n_levels()) n_words = std::max(n_words, level_words(n));
@@ -347,31 +357,11 @@ void Sampler::update_tree(std::size_t m, FusedTask& task) {
 
   const bool accepted = accepts(proposal);
   if (!accepted && proposal.has_rule()) pools_.release(proposal.rule);
-  new_stats_.assign(stats_.begin(), stats_.begin() + old_leaves);
-  if (proposal.has_rule()) {
-    const std::size_t l = proposal.left_code;
-    const std::size_t r = proposal.right_code;
-    if (proposal.move == Move::grow) {
-      if (accepted)
-        new_stats_.push_back(stats_[n_old]);
-      else
-        new_stats_[l] = stats_[l] + stats_[n_old];
-    } else if (accepted) {
-      new_stats_[l] = stats_[l] + stats_[n_old + 1];
-      new_stats_[r] = stats_[r] + stats_[n_old];
-    } else {
-      new_stats_[l] = stats_[l] + stats_[n_old];
-      new_stats_[r] = stats_[r] + stats_[n_old + 1];
-    }
-  } else if (accepted) {  // prune
-    const Tree::PruneCodes prune = tree.prune_codes(proposal.node);
-    const LeafStats merged = stats_[prune.left] + stats_[prune.right];
-    new_stats_[Tree::code_after_prune(prune, prune.last)] = stats_[prune.last];
-    new_stats_[Tree::code_after_prune(prune, prune.left)] = merged;
-    new_stats_.pop_back();
-  }
+  take_leaf_stats(m);
+  if (!leaf_model_.is_plain()) take_deviations();
+  if (accepted) move_leaves(m);
 
-  const bool wide = std::max(n_old, new_stats_.size()) > kNarrowCodes;
+  const bool wide = std::max(n_old, leaf_stats_.size()) > kNarrowCodes;
   if (accepted) {
     const std::size_t n_map = wide ? kTableSize - 1 : kNarrowCodes + 1;
     for (std::size_t c = 0; c < n_map; ++c)
@@ -385,9 +375,12 @@ void Sampler::update_tree(std::size_t m, FusedTask& task) {
   task.apply_present = OBART_BUG(stale_presence) ? nullptr : presence_.of_tree(m);
   task.apply_routed = task.sum_routed;
 
-  for (std::size_t c = 0; c < new_stats_.size(); ++c)
+  for (std::size_t c = 0; c < leaf_stats_.size(); ++c) {
+    const double deviation =
+        leaf_model_.is_plain() ? rng_.normal() : leaf_model_.next_deviation(deviations_[c], rng_);
     tree.leaf_node(static_cast<int>(c)).output =
-        static_cast<float>(leaf_model_.draw(new_stats_[c], rng_));
+        static_cast<float>(leaf_model_.output(leaf_stats_[c], deviation));
+  }
   for (std::size_t c = 0; c < n_old; ++c) {
     const std::uint8_t left = accepted ? left_map_[c] : static_cast<std::uint8_t>(c);
     left_delta_[c] = old_output_[c] - tree.leaf_node(left).output;
@@ -396,7 +389,56 @@ void Sampler::update_tree(std::size_t m, FusedTask& task) {
   }
   if (!wide) left_delta_[kNarrowCodes] = right_delta_[kNarrowCodes] = 0.0F;
   task.apply_code = codes(m);
-  task.apply_codes = static_cast<int>(std::max(n_old, new_stats_.size()));
+  task.apply_codes = static_cast<int>(std::max(n_old, leaf_stats_.size()));
+}
+
+// Of the partial residual in the leaves as they are; the finer cells are put together again.
+void Sampler::take_leaf_stats(std::size_t m) {
+  const Proposal& proposal = proposals_[m];
+  const auto n_leaves = static_cast<std::size_t>(trees_[m].n_leaves());
+  leaf_stats_.assign(stats_.begin(), stats_.begin() + trees_[m].n_leaves());
+  if (!proposal.has_rule()) return;
+  leaf_stats_[proposal.left_code] = stats_[proposal.left_code] + stats_[n_leaves];
+  if (proposal.move == Move::grow) return;
+  leaf_stats_[proposal.right_code] = stats_[proposal.right_code] + stats_[n_leaves + 1];
+}
+
+// An output is its conditional mean plus a standard normal deviation over the root of its
+// precision. Given the partial residual, deviations are independent of each other and of the tree,
+// and the acceptance does not depend on them. So they may be kept while the tree moves, and then
+// take any step that keeps the normal distribution.
+void Sampler::take_deviations() {
+  deviations_.resize(leaf_stats_.size());
+  for (std::size_t c = 0; c < leaf_stats_.size(); ++c)
+    deviations_[c] = leaf_model_.deviation(leaf_stats_[c], old_output_[c]);
+}
+
+// Statistics and deviations of the leaves after an accepted move. A grow turns a deviation d and a
+// new one z into (d + z, d - z) / sqrt 2, a prune turns two into their sum over sqrt 2.
+void Sampler::move_leaves(std::size_t m) {
+  const Proposal& proposal = proposals_[m];
+  const std::size_t n_old = leaf_stats_.size();
+  const std::size_t l = proposal.left_code;
+  const std::size_t r = proposal.right_code;
+  const bool has_deviations = !leaf_model_.is_plain();
+  const double share = OBART_BUG(deviations_added) ? 1.0 : std::sqrt(0.5);
+  if (proposal.move == Move::grow) {
+    leaf_stats_[l] = stats_[l];
+    leaf_stats_.push_back(stats_[n_old]);
+    if (!has_deviations) return;
+    const double d = deviations_[l];
+    const double z = rng_.normal();
+    deviations_[l] = share * (d + z);
+    deviations_.push_back(share * (d - z));
+  } else if (proposal.move == Move::prune) {
+    const Tree::PruneCodes codes = trees_[m].prune_codes(proposal.node);
+    merge(codes, stats_[codes.left] + stats_[codes.right], leaf_stats_);
+    if (!has_deviations) return;
+    merge(codes, share * (deviations_[codes.left] + deviations_[codes.right]), deviations_);
+  } else {
+    leaf_stats_[l] = stats_[l] + stats_[n_old + 1];
+    leaf_stats_[r] = stats_[r] + stats_[n_old];
+  }
 }
 
 bool Sampler::accepts(const Proposal& proposal) {

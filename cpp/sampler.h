@@ -146,6 +146,9 @@ class Sampler {
   void run_fused(FusedTask task);
   FusedTask base_task();
   void update_tree(std::size_t m, FusedTask& task);
+  void take_leaf_stats(std::size_t m);
+  void take_deviations();
+  void move_leaves(std::size_t m);
   bool accepts(const Proposal& proposal);
   void accept(std::size_t m, Proposal& proposal);
   void count_rule(const Rule& rule, int sign);
@@ -199,7 +202,8 @@ class Sampler {
   std::vector<std::int64_t> thread_counts_;
   std::vector<SumCell> cells_;
   std::vector<double> sums_, weights_;
-  std::vector<LeafStats> stats_, new_stats_;
+  std::vector<LeafStats> stats_, leaf_stats_;  // by cell, by leaf
+  std::vector<double> deviations_;
   std::vector<float> old_output_;
   std::array<float, kTableSize> left_delta_{}, right_delta_{};
   std::array<std::uint8_t, kTableSize> left_map_{}, right_map_{};

@@ -39,21 +39,32 @@ void Sampler::update_leaf_sd() {
 }
 
 // Slice sampling (Neal 2003: step out, shrink) of u = log factor. The outputs' density and the
-// Jacobian cancel; left are the likelihood, quadratic in the factor, and the prior of log leaf_sd.
+// Jacobian cancel; left are the likelihood and the prior of log leaf_sd. A Gaussian likelihood is
+// quadratic in the factor. Latents would hold f where they are, so a probit likelihood is that of
+// the labels; the latents are stale then, but the next sweep draws them before it uses them.
 double Sampler::draw_stretch() {
-  const Likelihood::FitSums sums = likelihood_.fit_sums(residual_.data());
+  const bool is_probit = settings_.likelihood == LikelihoodKind::probit;
+  Likelihood::FitSums sums;
+  if (is_probit)
+    likelihood_.take_fit(residual_.data());
+  else
+    sums = likelihood_.fit_sums(residual_.data());
   const double inv_sigma2 = 1.0 / (sigma_ * sigma_);
   const double pull = settings_.leaf_rate / (leaf_sd_ * leaf_sd_);
+  const auto log_likelihood = [&](double factor) {
+    if (OBART_BUG(stretch_fit_missing)) return 0.0;
+    if (is_probit)
+      return likelihood_.log_probit(OBART_BUG(stretch_labels_flipped) ? -factor : factor);
+    return inv_sigma2 * factor * (sums.target_fit - 0.5 * factor * sums.fit_fit);
+  };
   const auto log_density = [&](double u) {
     const double factor = det_exp(u);
-    double out = 0.0;
-    if (!OBART_BUG(stretch_fit_missing))
-      out += inv_sigma2 * factor * (sums.target_fit - 0.5 * factor * sums.fit_fit);
+    double out = log_likelihood(factor);
     if (!OBART_BUG(stretch_prior_missing))
       out -= 2.0 * settings_.leaf_shape * u + pull / (factor * factor);
     return out;
   };
-  constexpr double width = 0.1;
+  const double width = is_probit ? 0.5 : 0.1;  // labels say less about the scale of f
   constexpr int max_steps = 20;
   const double level = log_density(0.0) + det_log(rng_.uniform());
   double low = -width * rng_.uniform();

@@ -25,6 +25,9 @@ struct Settings {
   double leaf_shape = 1.5;
   double leaf_rate = 0.01;
   bool stretch = true;  // a sampled leaf_sd is also scaled together with all outputs
+  // Of an output's deviation from its conditional mean with the one before: 0 is a plain Gibbs
+  // step; below 0 outputs are drawn on the other side of their mean (overrelaxation).
+  double output_correlation = 0.0;
 
   double sigma = 1.0;
   bool sigma_fixed = false;  // otherwise sigma^2 ~ Inv-Gamma(nu/2, nu lambda/2)
@@ -58,6 +61,8 @@ struct Settings {
     require(leaf_sd > 0.0 && leaf_sd < 1e300, "leaf_sd must be positive and finite");
     require(leaf_sd_fixed || (leaf_shape > 0.0 && leaf_rate > 0.0),
             "leaf_shape and leaf_rate must be positive");
+    require(output_correlation > -1.0 && output_correlation < 1.0,
+            "output_correlation must be in (-1, 1)");
     require(sigma > 0.0 && sigma < 1e300, "sigma must be positive and finite");
     require(sigma_fixed || (nu > 0.0 && lambda > 0.0), "nu and lambda must be positive");
     require(theta >= 0.0 && theta <= 1.0, "theta must be in [0, 1]");

@@ -324,9 +324,9 @@ def test_there_is_a_file_of_every_schema():
 
 def test_a_newer_schema_is_refused_with_its_version(tmp_path):
     contents = crafting.opened(small_file())
-    newer = Contents({**contents.header, "schema": 2, "version": "9.8.7"}, contents.arrays)
+    newer = Contents({**contents.header, "schema": storage.SCHEMA + 1, "version": "9.8.7"}, contents.arrays)
     (tmp_path / "m").write_bytes(crafting.closed(newer))
-    with pytest.raises(ModelFileError, match=r"schema 2 .* obliquebart 9\.8\.7"):
+    with pytest.raises(ModelFileError, match=r"schema 3 .* obliquebart 9\.8\.7"):
         load(tmp_path / "m")
 
 
@@ -567,7 +567,7 @@ def test_other_tools_can_list_the_arrays(tmp_path):
     with safetensors.safe_open(tmp_path / "m", framework="np") as file:
         assert "posterior.0.draws.cut" in file.keys()  # noqa: SIM118
         header = json.loads(file.metadata()["obliquebart"])
-    assert header["schema"] == 1
+    assert header["schema"] == storage.SCHEMA
     assert header["version"] == obliquebart.__version__
     assert header["posteriors"][0]["prior"]["n_trees"] == 8
     assert header["encoding"]["names"] == list(table())

@@ -46,6 +46,10 @@ class Preset:
     # Shares of the moves beyond grow and prune.
     p_change: float
     p_perturb: float
+    # Of an output's deviation from its conditional mean with the one before; 0 is plain Gibbs.
+    output_correlation: float
+    # Whether a sampled leaf_sd is also scaled together with all outputs.
+    stretch: bool
     # Shape of the inverse-gamma hyperprior of leaf_sd^2, its mode at the calibrated value; None
     # fixes leaf_sd there. Outcomes tell the scale of f, labels do not: so probit has its own.
     leaf_shape: float | None
@@ -73,6 +77,8 @@ PRESETS = {
         feature_scaling="blend",
         p_change=0.2,
         p_perturb=0.3,
+        output_correlation=-0.95,
+        stretch=True,
         leaf_shape=10.0,
         probit_leaf_shape=1.0,
         robust_leaf=True,
@@ -87,6 +93,8 @@ PRESETS = {
         feature_scaling="range",
         p_change=0.0,
         p_perturb=0.0,
+        output_correlation=0.0,
+        stretch=False,
         leaf_shape=None,
         probit_leaf_shape=None,
         robust_leaf=False,
@@ -295,6 +303,8 @@ def calibrate(hyper: CheckedHyperparameters, outcome: Outcome, p_cont: int) -> _
             "axis_rules": hyper.rules == "axis",
             "p_change": hyper.p_change,
             "p_perturb": hyper.p_perturb,
+            "output_correlation": hyper.preset.output_correlation,
+            "stretch": hyper.preset.stretch,
             "likelihood": outcome.likelihood,
             "offset": float(ndtri(outcome.values.mean())) if probit else 0.0,
             **_leaf_prior(hyper, outcome),
@@ -376,6 +386,7 @@ SETTINGS_FIELDS = (
     *("sigma", "sigma_fixed", "nu", "lambda_"),
     *("theta", "theta_fixed", "theta_a", "theta_b", "theta_by_column"),
     *("p_change", "p_perturb", "perturb_angle", "perturb_shift"),
+    *("output_correlation", "stretch"),
 )
 
 

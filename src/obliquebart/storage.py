@@ -1,6 +1,6 @@
 """Model files: a fitted model to bytes and back, with every number checked on the way in.
 
-A file of schema 1 is a container (`container.py`) whose header has, besides `format`, `schema` and
+A file of schema 2 is a container (`container.py`) whose header has, besides `format`, `schema` and
 `version`:
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
@@ -11,8 +11,9 @@ A file of schema 1 is a container (`container.py`) whose header has, besides `fo
 - `posteriors`: for each the calibrated `prior` (in the engine's units), the scale of the `outcome`,
   the numbers of the chains' `states`, and their shape.
 
-Arrays have names like `posterior.0.draws.cut`. Files of every released schema stay loadable: a
-new schema gets a reader of its own, and a file of each schema lies in `tests/fixtures`.
+Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable: a
+new schema gets a reader of its own, and a file of each schema lies in `tests/fixtures`. Schema 1
+lacks two fields of the prior, `output_correlation` and `stretch`, which have their defaults then.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ from obliquebart.training import Fingerprint, Fitted, TrainingData
 __all__ = ["FORMAT", "LABEL_DTYPE", "SCHEMA", "StoredModel", "column_dtypes", "read_model"]
 
 FORMAT = "obliquebart model"
-SCHEMA = 1
+SCHEMA = 2
 
 TRACE = (
     *("sigma", "theta", "leaf_sd", "n_leaves", "depth", "axis_share"),
@@ -53,7 +53,7 @@ def column_dtypes(encoding: Encoding) -> list[str]:
 
 def read_model(data: bytes) -> StoredModel:
     """Return the model of a file's bytes, or raise ModelFileError."""
-    contents = unpack(data, FORMAT, (SCHEMA,))
+    contents = unpack(data, FORMAT, tuple(range(1, SCHEMA + 1)))
     header = contents.header
     estimator = field(header, "estimator", str)
     if estimator not in ("ObliqueBARTRegressor", "ObliqueBARTClassifier"):

@@ -52,7 +52,7 @@ def signed(data: bytes) -> bytes:
 
 
 def opened(data: bytes) -> Contents:
-    return container.unpack(data, FORMAT, (SCHEMA,))
+    return container.unpack(data, FORMAT, tuple(range(1, SCHEMA + 1)))
 
 
 def closed(contents: Contents) -> bytes:
@@ -213,6 +213,6 @@ def container_cases(data: bytes) -> Iterator[Case]:
     yield "no object", with_inner("[" + prefix + '"schema":1}]')
     yield "no JSON", with_inner(prefix)
     yield "wide list", with_inner(prefix + '"a":[' + "0," * 200_000 + "0]}")
-    for schema in (0, 2, -1, "1", 1.0, True, None):
+    for schema in (0, SCHEMA + 1, -1, "1", 1.0, True, None):
         text = json.dumps({"checksum": "0" * 64, **inner, "schema": schema}, separators=(",", ":"))
         yield f"schema {schema!r}", with_inner(text)

@@ -10,7 +10,7 @@ from obliquebart import _core
 
 from .prior import Prior, Table
 
-MOVES = {"p_change": 0.2, "p_perturb": 0.3}
+MOVES = {"p_change": 0.2, "p_perturb": 0.3, "output_correlation": -0.95}
 # One of them nearly alone, with wide steps: grow and prune do not repair what it breaks.
 CHANGE = {"p_change": 0.8}
 PERTURB = {"p_perturb": 0.8, "perturb_angle": 1.0, "perturb_shift": 0.6}

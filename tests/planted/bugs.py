@@ -27,6 +27,9 @@ BUGS = {
     "theta_counts_missing_zeros": "zeros not counted in theta's conditional",
     "stretch_prior_missing": "prior of leaf_sd ignored where outputs and leaf_sd stretch together",
     "stretch_fit_missing": "likelihood ignored where outputs and leaf_sd stretch together",
+    "stretch_labels_flipped": "f with the wrong sign where it is stretched in a probit model",
+    "deviation_noise_full": "noise of a fresh output added to one that keeps a part of the old",
+    "deviations_added": "sum of two leaves' deviations not divided by the root of two",
     "stale_presence": "leaf codes that a block has, after a move",
     "probit_sign_flipped": "latents on the wrong side of zero",
 }

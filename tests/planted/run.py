@@ -48,6 +48,7 @@ TESTS = {
             "change: two columns and a category",
             "perturb: two columns and a category, empty leaves",
             "probit, one tree",
+            "probit, five trees, both kinds, leaf_sd sampled",
             "axis rules, leaf_sd sampled",
         ],
     ),
