@@ -533,8 +533,14 @@ void accumulate_double(double* sum, const std::uint8_t* code, const float* table
 
 }  // namespace
 
-const Kernels kKernelsAvx512{
-    "avx512",          route,         fused, assign, accumulate, accumulate_double,
-    lanes::normal_cdf, lanes::mixture, lanes::log_probit};
+const Kernels kKernelsAvx512{"avx512",
+                             route,
+                             fused,
+                             assign,
+                             accumulate,
+                             accumulate_double,
+                             lanes::normal_cdf,
+                             lanes::mixture,
+                             lanes::log_probit};
 
 }  // namespace obart

@@ -324,7 +324,8 @@ def test_there_is_a_file_of_every_schema():
 
 def test_a_newer_schema_is_refused_with_its_version(tmp_path):
     contents = crafting.opened(small_file())
-    newer = Contents({**contents.header, "schema": storage.SCHEMA + 1, "version": "9.8.7"}, contents.arrays)
+    header = {**contents.header, "schema": storage.SCHEMA + 1, "version": "9.8.7"}
+    newer = Contents(header, contents.arrays)
     (tmp_path / "m").write_bytes(crafting.closed(newer))
     with pytest.raises(ModelFileError, match=r"schema 3 .* obliquebart 9\.8\.7"):
         load(tmp_path / "m")
