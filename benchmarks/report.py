@@ -402,6 +402,7 @@ TABLES: dict[str, Callable[[], str]] = {
         "probit",
         {
             "n": "n",
+            "prior": "prior",
             "regression_ms": "regression (ms)",
             "probit_ms": "probit (ms)",
             "ratio": "ratio",

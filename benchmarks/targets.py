@@ -176,8 +176,10 @@ def _columns(rows: Rows) -> Iterator[Row]:
 
 def _probit(rows: Rows) -> Iterator[Row]:
     for row in rows("probit"):
-        what = f"probit over regression, n = {row['n']:,}"
-        yield _at_most(what, 1.5, row["ratio"], "a truncated normal a row", " times")
+        ours = row["prior"] == "default"
+        what = f"probit over regression, n = {row['n']:,}, prior {row['prior']!r}"
+        limit = "a truncated normal a row" + (", and the likelihood of the labels" if ours else "")
+        yield _at_most(what, 1.5, row["ratio"], limit, " times")
 
 
 def _predict(rows: Rows) -> Iterator[Row]:

@@ -7,8 +7,10 @@
 namespace obart {
 namespace {
 
-// A stretch reads and writes all rows: where they are many, not in every sweep.
+// A stretch reads and writes all rows: where they are many, not in every sweep. In a probit model it
+// reads them several times.
 constexpr std::int64_t kManyRows = 8192;
+constexpr std::int64_t kManyLabels = 1024;
 constexpr std::int64_t kStretchSweeps = 4;
 
 }  // namespace
@@ -23,7 +25,9 @@ void Sampler::update_scales() {
 // that it moves slowly. So first leaf_sd and all outputs are stretched together by a factor, which
 // only the data and the prior of leaf_sd hold.
 void Sampler::update_leaf_sd() {
-  const bool is_turn = data_->n_rows() <= kManyRows || n_sweeps_ % kStretchSweeps == 0;
+  const bool is_probit = settings_.likelihood == LikelihoodKind::probit;
+  const std::int64_t many = is_probit ? kManyLabels : kManyRows;
+  const bool is_turn = data_->n_rows() <= many || n_sweeps_ % kStretchSweeps == 0;
   if (settings_.stretch && is_turn) stretch(draw_stretch());
   double squares = 0.0;
   std::int64_t n_leaves = 0;
