@@ -21,6 +21,7 @@ SCENARIOS = (
     "missing",
     "weighted",
     "probit",
+    "probit_defaults",
     "categorical",
     "mixed",
     "moves",

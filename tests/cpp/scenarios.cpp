@@ -34,6 +34,16 @@ std::vector<Scenario> all() {
          s.likelihood = LikelihoodKind::probit;
          s.leaf_sd = 1.5 / std::sqrt(200.0);
        }},
+      {"probit_defaults",
+       {.binary = true},
+       [](Settings& s) {
+         s.likelihood = LikelihoodKind::probit;
+         s.leaf_sd = 1.5 / std::sqrt(200.0);
+         s.leaf_sd_fixed = false;
+         s.output_correlation = -0.95;
+         s.p_change = 0.2;
+         s.p_perturb = 0.3;
+       }},
       {"categorical", {.p_cont = 0, .n_levels = {500, 40, 3, 2}}, nothing},
       {"mixed", {.p_cont = 5, .n_levels = {500, 3}}, nothing},
       {"moves",
