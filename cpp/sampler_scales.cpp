@@ -7,8 +7,8 @@
 namespace obart {
 namespace {
 
-// A stretch reads and writes all rows: where they are many, not in every sweep. In a probit model it
-// reads them several times.
+// A stretch reads and writes all rows: where they are many, not in every sweep. In a probit model
+// it reads them several times.
 constexpr std::int64_t kManyRows = 8192;
 constexpr std::int64_t kManyLabels = 1024;
 constexpr std::int64_t kStretchSweeps = 4;
