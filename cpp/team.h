@@ -6,9 +6,16 @@
 #include <cstdint>
 #include <functional>
 #include <thread>
+#include <utility>
 #include <vector>
 
 namespace obart {
+
+// The part of n pieces of work that a thread takes.
+inline std::pair<std::int64_t, std::int64_t> share(std::int64_t n, std::int64_t thread,
+                                                   std::int64_t n_threads) {
+  return {n * thread / n_threads, n * (thread + 1) / n_threads};
+}
 
 class Team {
  public:
