@@ -103,9 +103,8 @@ nb::dict trace_dict(const Sampler& sampler) {
   add("n_leaves", [](const SweepInfo& i) { return i.n_leaves; });
   add("depth", [](const SweepInfo& i) { return i.depth; });
   add("axis_share", [](const SweepInfo& i) { return i.axis_share; });
-  const char* const moves[kNumMoves] = {"grow", "prune", "change", "perturb"};
   for (std::size_t k = 0; k < kNumMoves; ++k)
-    add(moves[k], [k](const SweepInfo& i) {
+    add(kMoveNames[k], [k](const SweepInfo& i) {
       return i.proposed[k] > 0
                  ? static_cast<double>(i.accepted[k]) / static_cast<double>(i.proposed[k])
                  : std::numeric_limits<double>::quiet_NaN();
@@ -116,11 +115,10 @@ nb::dict trace_dict(const Sampler& sampler) {
 
 nb::dict counters_dict(const Sampler& sampler) {
   nb::dict out;
-  const char* const moves[kNumMoves] = {"grow", "prune", "change", "perturb"};
   for (std::size_t k = 0; k < kNumMoves; ++k) {
-    out[(std::string("proposed_") + moves[k]).c_str()] = sampler.total_proposed()[k];
-    out[(std::string("accepted_") + moves[k]).c_str()] = sampler.total_accepted()[k];
-    out[(std::string("invalid_") + moves[k]).c_str()] = sampler.total_invalid()[k];
+    out[(std::string("proposed_") + kMoveNames[k]).c_str()] = sampler.total_proposed()[k];
+    out[(std::string("accepted_") + kMoveNames[k]).c_str()] = sampler.total_accepted()[k];
+    out[(std::string("invalid_") + kMoveNames[k]).c_str()] = sampler.total_invalid()[k];
   }
   out["invalid_lp"] = sampler.n_failed_lps();
   return out;
@@ -476,6 +474,18 @@ void bind_probes(nb::module_& m) {
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of obliquebart.";
   m.def("simd_level", [] { return kernels().name; });
+  m.attr("MOVES") = nb::make_tuple("grow", "prune", "change", "perturb");
+  m.attr("LIKELIHOODS") = nb::make_tuple("gaussian", "probit", "none");
+  m.attr("BLOCK_ROWS") = kBlockRows;
+  m.attr("FEWEST_MASKED_ROWS") = Presence::kFewestBlocks * kBlockRows;
+  nb::dict format;
+  for (const auto& [name, dtype] : kDrawFormat) format[name] = dtype;
+  m.attr("DRAW_FORMAT") = format;
+  m.def(
+      "chain_bytes",
+      [](std::int64_t n_rows, std::int64_t n_trees) { return n_rows * n_trees * 9 / 8; },
+      "n_rows"_a, "n_trees"_a,
+      "Memory that a chain needs at least: a byte and a bit per row and tree.");
   nb::class_<Data>(m, "Data", "Columns shared by all chains.")
       .def(nb::new_(&make_data), "x_cont"_a, "x_cat"_a, "n_levels"_a, "order"_a = nb::none())
       .def_prop_ro("n_rows", &Data::n_rows)

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "data.h"
@@ -31,6 +32,13 @@ struct DrawArrays {
   std::vector<std::uint32_t> level_words;  // ceil(n_levels / 32) words a rule
   std::vector<float> outputs;              // by draw, tree, leaf in preorder
 };
+
+// Names of the arrays and NumPy's names of their types.
+inline constexpr std::pair<const char*, const char*> kDrawFormat[] = {
+    {"structure_of", "uint32"}, {"node_begin", "uint64"}, {"node_kind", "uint8"},
+    {"cut", "float32"},         {"phi_count", "uint32"},  {"phi_column", "uint32"},
+    {"phi_value", "float32"},   {"cat_column", "uint32"}, {"level_words", "uint32"},
+    {"outputs", "float32"}};
 
 class Draws {
  public:

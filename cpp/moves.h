@@ -9,6 +9,7 @@ namespace obart {
 
 enum class Move : std::uint8_t { grow, prune, change, perturb };
 inline constexpr int kNumMoves = 4;
+inline constexpr const char* kMoveNames[kNumMoves] = {"grow", "prune", "change", "perturb"};
 
 struct Proposal {
   Move move = Move::grow;
