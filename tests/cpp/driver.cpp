@@ -21,8 +21,9 @@
 #include <vector>
 
 #include "allocations.h"
+#include "base/simd.h"
+#include "draws/predict.h"
 #include "kernel_checks.h"
-#include "predict.h"
 #include "scenarios.h"
 
 // A C name that profilers find; not inlined, so that there is something to find.
@@ -66,8 +67,9 @@ void time_sweeps(const Run& run) {
   std::printf("{\"scenario\": \"%s\", \"n\": %" PRId64
               ", \"simd\": \"%s\", \"cpu_us_per_sweep\": %.3f, \"wall_us_per_sweep\": %.3f, "
               "\"n_leaves\": %.4f, \"sigma\": %.17g}\n",
-              run.scenario.c_str(), run.n_rows, kernels().name, 1e6 * cpu / n_sweeps,
-              1e6 * wall.count() / n_sweeps, sampler->last().n_leaves, sampler->sigma());
+              run.scenario.c_str(), run.n_rows, simd_name(chosen_simd()), 1e6 * cpu / n_sweeps,
+              1e6 * wall.count() / n_sweeps, mean_leaves(sampler->ensemble()),
+              sampler->state().sigma);
 }
 
 // What the thread sanitizer should see: two chains of two and three threads on the same data, a
@@ -79,7 +81,7 @@ void exercise_threads() {
   std::vector<std::unique_ptr<Sampler>> chains;
   for (std::int64_t c = 0; c < 2; ++c) {
     Settings settings = make_settings(chosen);
-    settings.n_trees = 20;
+    settings.ensembles[0].n_trees = 20;
     settings.n_threads = 2 + c;
     chains.push_back(make_sampler(table, settings, static_cast<std::uint64_t>(c)));
   }
@@ -94,10 +96,10 @@ void exercise_threads() {
   std::vector<double> mean(n), sd(n), quantiles(2 * n);
   const Draws& draws = chains[0]->draws();
   const std::vector<double> noise(static_cast<std::size_t>(draws.n_draws()), 0.4);
-  summarise(draws, *table.data, {Link::identity, 0.0, 3}, {{0.05, 0.95}, noise.data()},
+  summarise(draws, *table.data, {find_link("identity"), 0.0, 3}, {{0.05, 0.95}, noise.data()},
             {mean.data(), sd.data(), quantiles.data()});
   std::vector<float> values(n * static_cast<std::size_t>(draws.n_draws()));
-  predict_draws(draws, *table.data, {Link::probit, 0.1, 3}, values.data());
+  predict_draws(draws, *table.data, {find_link("probit"), 0.1, 3}, values.data());
   std::size_t n_problems = 0;
   for (const auto& chain : chains) n_problems += chain->check().size();
   std::printf("{\"problems\": %zu, \"draws\": %" PRId64 ", \"mean\": %.17g}\n", n_problems,
@@ -193,7 +195,7 @@ void print_about() {
 #else
   std::printf("\"architecture\": \"other\", ");
 #endif
-  std::printf("\"simd\": \"%s\"}\n", kernels().name);
+  std::printf("\"simd\": \"%s\"}\n", simd_name(chosen_simd()));
 }
 
 int usage() {

@@ -5,13 +5,14 @@
 #include <cstring>
 #include <limits>
 
-#include "kernels.h"
-#include "rng.h"
+#include "backend/cpu/kernels.h"
+#include "base/random.h"
+#include "likelihood/normal_kernels.h"
+#include "model/data.h"
 
 namespace obart::testing {
 namespace {
 
-constexpr std::uint8_t kPadding = 255;
 constexpr std::uint8_t kAssigned = 177;
 
 // Rows in clusters of equal codes half of the time, so that blocks lack some; a few padding rows.
@@ -23,7 +24,7 @@ std::vector<std::uint8_t> random_codes(Rng& rng, std::int64_t n_rows, std::uint3
     if (!clustered || rng.below(400) == 0) current = rng.below(n_codes);
     c = static_cast<std::uint8_t>(current);
   }
-  std::fill(code.end() - static_cast<std::ptrdiff_t>(rng.below(64)), code.end(), kPadding);
+  std::fill(code.end() - static_cast<std::ptrdiff_t>(rng.below(64)), code.end(), kPaddingCode);
   return code;
 }
 
@@ -64,9 +65,9 @@ std::vector<std::uint64_t> random_bits(Rng& rng, const std::vector<std::uint8_t>
   return bits;
 }
 
-// ---- fused -------------------------------------------------------------------------------------
+// ---- pass --------------------------------------------------------------------------------------
 
-struct Fused {
+struct Passed {
   std::vector<float> residual, weight, left_delta, right_delta;
   std::vector<std::uint8_t> apply_code, sum_code, left_map, right_map;
   std::vector<std::uint64_t> apply_right, sum_right;
@@ -77,7 +78,7 @@ struct Fused {
   bool with_apply, with_right, with_map;
   int apply_codes;
 
-  Fused(Rng& rng, std::int64_t n_groups, int n_codes) {
+  Passed(Rng& rng, std::int64_t n_groups, int n_codes) {
     const std::int64_t n_rows = n_groups * kGroupRows;
     const auto codes = static_cast<std::uint32_t>(n_codes);
     residual = random_floats(rng, static_cast<std::size_t>(n_rows));
@@ -93,13 +94,13 @@ struct Fused {
     left_delta = random_floats(rng, kTableSize);
     right_delta = random_floats(rng, kTableSize);
     for (std::vector<float>* table : {&left_delta, &right_delta}) {
-      (*table)[kPadding] = 0.0F;
+      (*table)[kPaddingCode] = 0.0F;
       if (n_codes <= kNarrowCodes) (*table)[kNarrowCodes] = 0.0F;
     }
     for (std::vector<std::uint8_t>* map : {&left_map, &right_map}) {
       for (int c = 0; c < kTableSize; ++c)
         map->push_back(static_cast<std::uint8_t>(rng.below(codes)));
-      (*map)[kPadding] = kPadding;
+      (*map)[kPaddingCode] = kPaddingCode;
     }
     sum_code = random_codes(rng, n_rows, codes);
     plan(rng, first, second);
@@ -128,31 +129,30 @@ struct Fused {
     sum_right = random_bits(rng, sum_code, first, second);
   }
 
-  void run(const Kernels& kernels) {
-    FusedTask task{};
+  void run(const CpuKernels& kernels) {
+    PassTask task{};
     task.residual = residual.data();
     task.weight = weight.empty() ? nullptr : weight.data();
     task.n_groups = static_cast<std::int64_t>(residual.size()) / kGroupRows;
-    task.apply_code = with_apply ? apply_code.data() : nullptr;
-    task.left_delta = left_delta.data();
-    task.right_delta = right_delta.data();
-    task.apply_codes = apply_codes;
-    task.left_map = with_map ? left_map.data() : nullptr;
-    task.right_map = right_map.data();
+    task.apply.code = with_apply ? apply_code.data() : nullptr;
+    task.apply.left_delta = left_delta.data();
+    task.apply.right_delta = right_delta.data();
+    task.apply.n_codes = apply_codes;
+    task.apply.left_map = with_map ? left_map.data() : nullptr;
+    task.apply.right_map = right_map.data();
     // Nobody may read a rule's bits in blocks without its leaves.
     std::vector<std::uint64_t> apply_bits = with_garbage(apply_right, apply_present);
     std::vector<std::uint64_t> sum_bits = with_garbage(sum_right, sum_present);
-    task.apply_right = with_right ? apply_bits.data() : nullptr;
-    task.apply_present = apply_present.empty() ? nullptr : apply_present.data();
-    task.sum_present = sum_present.empty() ? nullptr : sum_present.data();
-    task.apply_routed = task.sum_routed = routed;
-    task.sum_code = sum_code.data();
-    task.sum_right = sum_right.empty() ? nullptr : sum_bits.data();
-    task.cells = cells.data();
-    task.n_cells = static_cast<std::int64_t>(cells.size());
-    task.sums = sums.data();
-    task.weights = weights.empty() ? nullptr : weights.data();
-    kernels.fused(task, 0, (task.n_groups + kBlockGroups - 1) / kBlockGroups);
+    task.apply.right = with_right ? apply_bits.data() : nullptr;
+    task.apply.masks = apply_present.empty() ? nullptr : apply_present.data();
+    task.sum.masks = sum_present.empty() ? nullptr : sum_present.data();
+    task.apply.routed = task.sum.routed = routed;
+    task.sum.code = sum_code.data();
+    task.sum.right = sum_right.empty() ? nullptr : sum_bits.data();
+    task.sum.cells = cells.data();
+    task.sum.n_cells = static_cast<std::int64_t>(cells.size());
+    const BlockSums out{sums.data(), weights.empty() ? nullptr : weights.data()};
+    kernels.apply_and_sum(task, out, 0, count_blocks(task.n_groups));
   }
 
   // What the kernels should do, a row at a time.
@@ -197,7 +197,7 @@ struct Fused {
 
   // `expected` is done plainly. Its codes of each block must be known; where codes share a bit,
   // others may be believed in.
-  bool operator==(const Fused& expected) const {
+  bool operator==(const Passed& expected) const {
     bool knows = apply_present.size() == expected.apply_present.size();
     for (std::size_t b = 0; knows && b < apply_present.size(); ++b) {
       knows = (expected.apply_present[b] & ~apply_present[b]) == 0;
@@ -216,7 +216,7 @@ struct Routed {
   std::vector<std::uint32_t> levels, words;
   std::vector<std::uint8_t> code;
   std::vector<std::uint64_t> right;
-  std::vector<std::int64_t> counts = {3, 5};
+  RightCounts counts{3, 5};
   RouteTask task{};
 
   Routed(Rng& rng, std::int64_t n_groups, int n_codes) {
@@ -228,7 +228,7 @@ struct Routed {
         rng.below(2) == 0
             ? task.left_code
             : static_cast<std::uint8_t>(rng.below(static_cast<std::uint32_t>(n_codes)));
-    task.kind = rng.below(3) == 0 ? RuleKind::categorical : RuleKind::continuous;
+    task.is_categorical = rng.below(3) == 0;
     task.missing_right = rng.below(2) == 0;
     task.cut = static_cast<float>(0.3 * rng.normal());
     task.n_terms = rng.below(4);
@@ -244,14 +244,14 @@ struct Routed {
       terms.push_back({column.data(), static_cast<float>(rng.normal())});
   }
 
-  void run(const Kernels& kernels) {
+  void run(const CpuKernels& kernels) {
     task.terms = terms.data();
     task.column = levels.data();
     task.words = words.data();
     task.n_words = static_cast<std::uint32_t>(words.size());
     task.code = code.data();
     task.right = right.data();
-    kernels.route(task, 0, static_cast<std::int64_t>(right.size()), counts.data());
+    kernels.route(task, 0, static_cast<std::int64_t>(right.size()), counts);
   }
 
   void run_plainly() {
@@ -260,13 +260,12 @@ struct Routed {
       const bool in_left = code[i] == task.left_code;
       if ((!in_left && code[i] != task.right_code) || !goes_right(i)) continue;
       right[i / kGroupRows] |= std::uint64_t{1} << (i % kGroupRows);
-      ++counts[in_left ? 0 : 1];
+      ++(in_left ? counts.of_left : counts.of_right);
     }
   }
 
   bool goes_right(std::size_t i) const {
-    if (task.kind == RuleKind::categorical)
-      return ((words[levels[i] / 32] >> (levels[i] % 32)) & 1U) != 0;
+    if (task.is_categorical) return ((words[levels[i] / 32] >> (levels[i] % 32)) & 1U) != 0;
     if (terms.empty()) return false;
     float score = terms[0].value * terms[0].column[i];
     for (std::size_t k = 1; k < terms.size(); ++k) score += terms[k].value * terms[k].column[i];
@@ -274,7 +273,8 @@ struct Routed {
   }
 
   bool operator==(const Routed& other) const {
-    return same(right, other.right) && same(counts, other.counts);
+    return same(right, other.right) && counts.of_left == other.counts.of_left &&
+           counts.of_right == other.counts.of_right;
   }
 };
 
@@ -292,14 +292,14 @@ struct Predicted {
     f = random_floats(rng, n_rows);
     table = random_floats(rng, kTableSize);
     wide = n_codes > kNarrowCodes;
-    table[kPadding] = 0.0F;
+    table[kPaddingCode] = 0.0F;
     if (!wide) table[kNarrowCodes] = 0.0F;
     for (std::size_t i = 0; i < n_rows; ++i) sum.push_back(rng.normal());
     code = random_codes(rng, n_groups * kGroupRows, static_cast<std::uint32_t>(n_codes));
     right = random_bits(rng, code, 0, static_cast<std::uint8_t>(n_codes - 1));
   }
 
-  void run(const Kernels& kernels) {
+  void run(const CpuKernels& kernels) {
     const auto n_groups = static_cast<std::int64_t>(right.size());
     kernels.accumulate(f.data(), code.data(), table.data(), wide, n_groups);
     kernels.accumulate_double(sum.data(), code.data(), table.data(), wide, n_groups);
@@ -333,9 +333,9 @@ struct Labels {
     factor = static_cast<float>(det_exp(0.5 * rng.normal()));
   }
 
-  double run(const Kernels& kernels) const {
-    return kernels.log_probit(f.data(), label.data(), offset, factor,
-                              static_cast<std::int64_t>(f.size()));
+  double run(const NormalKernels& kernels) const {
+    return kernels.log_cdf(f.data(), label.data(), offset, factor,
+                           static_cast<std::int64_t>(f.size()));
   }
 
   // Where erfc would be zero, the first terms of the asymptotic series.
@@ -357,10 +357,10 @@ struct Labels {
 void check_labels(Rng& rng, std::size_t n, KernelChecks& found) {
   const Labels task(rng, n);
   const double expected = task.run_plainly();
-  const double first = task.run(*available_kernels().front());
+  const double first = task.run(normal_kernels(available_simd().front()));
   ++found.n_tasks;
-  for (const Kernels* kernels : available_kernels()) {
-    const double done = task.run(*kernels);
+  for (const Simd level : available_simd()) {
+    const double done = task.run(normal_kernels(level));
     const bool is_near = std::abs(done - expected) <= 1e-6 * (static_cast<double>(n) - expected);
     if (!is_near || std::memcmp(&done, &first, sizeof done) != 0) ++found.n_different;
   }
@@ -372,9 +372,9 @@ void check(Rng& rng, std::int64_t n_groups, int n_codes, KernelChecks& found) {
   Task expected = task;
   expected.run_plainly();
   ++found.n_tasks;
-  for (const Kernels* kernels : available_kernels()) {
+  for (const Simd level : available_simd()) {
     Task done = task;
-    done.run(*kernels);
+    done.run(cpu_kernels(level));
     if (!(done == expected)) ++found.n_different;
   }
 }
@@ -383,14 +383,14 @@ void check(Rng& rng, std::int64_t n_groups, int n_codes, KernelChecks& found) {
 
 KernelChecks check_kernels(std::uint64_t seed) {
   KernelChecks found;
-  for (const Kernels* kernels : available_kernels()) found.tables.emplace_back(kernels->name);
+  for (const Simd level : available_simd()) found.tables.emplace_back(simd_name(level));
   Rng rng(seed, 0);
   for (std::size_t n = 1; n < 300; ++n) check_labels(rng, n, found);
   for (const std::int64_t n_groups : {1, 5, 16, 37})
     for (const int n_codes : {1,  2,  3,  4,  5,  6,  7,  8,  9,  11,  13,  14,  15,  16, 17,
                               18, 24, 25, 30, 31, 32, 33, 63, 64, 125, 126, 127, 128, 250})
       for (int repeat = 0; repeat < 8; ++repeat) {
-        check<Fused>(rng, n_groups, n_codes, found);
+        check<Passed>(rng, n_groups, n_codes, found);
         check<Routed>(rng, n_groups, n_codes, found);
         check<Predicted>(rng, n_groups, n_codes, found);
       }

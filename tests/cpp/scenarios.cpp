@@ -24,56 +24,62 @@ std::vector<Scenario> all() {
   const auto threads = [](Settings& s) { s.n_threads = 2; };
   return {
       {"oblique", {}, nothing},
-      {"axis", {}, [](Settings& s) { s.axis_rules = true; }},
-      {"empty_leaves", {}, [](Settings& s) { s.min_samples_leaf = 0; }},
+      {"axis", {}, [](Settings& s) { s.ensembles[0].rules.axis_rules = true; }},
+      {"empty_leaves", {}, [](Settings& s) { s.ensembles[0].min_samples_leaf = 0; }},
       {"missing", {.missing = true}, nothing},
       {"weighted", {.weighted = true}, nothing},
       {"probit",
        {.binary = true},
        [](Settings& s) {
-         s.likelihood = LikelihoodKind::probit;
-         s.leaf_sd = 1.5 / std::sqrt(200.0);
+         s.likelihood.name = "probit";
+         s.ensembles[0].leaf.leaf_sd = 1.5 / std::sqrt(200.0);
        }},
       {"probit_defaults",
        {.binary = true},
        [](Settings& s) {
-         s.likelihood = LikelihoodKind::probit;
-         s.leaf_sd = 1.5 / std::sqrt(200.0);
-         s.leaf_sd_fixed = false;
-         s.output_correlation = -0.95;
-         s.p_change = 0.2;
-         s.p_perturb = 0.3;
+         s.likelihood.name = "probit";
+         s.ensembles[0].leaf.leaf_sd = 1.5 / std::sqrt(200.0);
+         s.ensembles[0].leaf.leaf_sd_fixed = false;
+         s.ensembles[0].leaf.output_correlation = -0.95;
+         s.ensembles[0].moves[MoveKind::change] = 0.2;
+         s.ensembles[0].moves[MoveKind::perturb] = 0.3;
        }},
       {"categorical", {.p_cont = 0, .n_levels = {500, 40, 3, 2}}, nothing},
       {"mixed", {.p_cont = 5, .n_levels = {500, 3}}, nothing},
       {"moves",
        {.p_cont = 10, .n_levels = {60}},
        [](Settings& s) {
-         s.p_change = 0.2;
-         s.p_perturb = 0.3;
+         s.ensembles[0].moves[MoveKind::change] = 0.2;
+         s.ensembles[0].moves[MoveKind::perturb] = 0.3;
        }},
       {"theta_by_column",
        {},
        [](Settings& s) {
-         s.theta_by_column = true;
-         s.theta_a = 10.0;
-         s.theta_b = 90.0;
-         s.leaf_sd_fixed = false;
+         s.ensembles[0].rules.theta_by_column = true;
+         s.ensembles[0].rules.theta_a = 10.0;
+         s.ensembles[0].rules.theta_b = 90.0;
+         s.ensembles[0].leaf.leaf_sd_fixed = false;
        }},
       {"axis_theta_by_column",
        {},
        [](Settings& s) {
-         s.axis_rules = s.theta_by_column = true;
-         s.theta_a = 1.0;
+         s.ensembles[0].rules.axis_rules = s.ensembles[0].rules.theta_by_column = true;
+         s.ensembles[0].rules.theta_a = 1.0;
        }},
-      {"dense", {}, [](Settings& s) { s.theta = 0.9, s.theta_fixed = true; }},
-      {"many_columns", {.p_cont = 1000}, [](Settings& s) { s.theta_b = 200.0 * 999; }},
+      {"dense",
+       {},
+       [](Settings& s) {
+         s.ensembles[0].rules.theta = 0.9, s.ensembles[0].rules.theta_fixed = true;
+       }},
+      {"many_columns",
+       {.p_cont = 1000},
+       [](Settings& s) { s.ensembles[0].rules.theta_b = 200.0 * 999; }},
       {"wide_trees",
        {},
        [](Settings& s) {
-         s.n_trees = 10;
-         s.beta = 0.1;
-         s.leaf_sd = 0.3;
+         s.ensembles[0].n_trees = 10;
+         s.ensembles[0].depth.beta = 0.1;
+         s.ensembles[0].leaf.leaf_sd = 0.3;
        }},
       {"threads", {}, threads},
   };
@@ -135,13 +141,14 @@ const Scenario& scenario(std::string_view name) {
 // The paper's prior for an outcome that spans about five standard deviations.
 Settings make_settings(const Scenario& scenario) {
   Settings settings;
-  settings.leaf_sd = 5.0 / (4.0 * std::sqrt(200.0));
-  settings.leaf_rate = 2.5 * settings.leaf_sd * settings.leaf_sd;
-  settings.sigma = 0.5;
-  settings.lambda = 0.2;
-  settings.theta = 0.1;
-  settings.theta_a = 200.0;
-  settings.theta_b = 1800.0;
+  settings.ensembles[0].leaf.leaf_sd = 5.0 / (4.0 * std::sqrt(200.0));
+  settings.ensembles[0].leaf.leaf_rate =
+      2.5 * settings.ensembles[0].leaf.leaf_sd * settings.ensembles[0].leaf.leaf_sd;
+  settings.likelihood.sigma = 0.5;
+  settings.likelihood.lambda = 0.2;
+  settings.ensembles[0].rules.theta = 0.1;
+  settings.ensembles[0].rules.theta_a = 200.0;
+  settings.ensembles[0].rules.theta_b = 1800.0;
   scenario.adjust(settings);
   return settings;
 }

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "sampler.h"
+#include "sweep/sampler.h"
 
 namespace obart::testing {
 

@@ -1,0 +1,34 @@
+// The rows on the CPU: kernels for the machine's instruction set, and a team of threads.
+#pragma once
+
+#include <vector>
+
+#include "backend/backend.h"
+#include "backend/cpu/kernels.h"
+#include "base/thread_team.h"
+
+namespace obart {
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(std::int64_t n_rows, std::int64_t n_threads);
+
+  void route(std::span<const RouteTask> tasks, const std::atomic<bool>* stop,
+             RightCounts* counts) override;
+  void rebuild(std::span<const RebuildTask> trees, RightCounts* counts) override;
+  PassSums apply_and_sum(const PassTask& task) override;
+  void accumulate(double* sum, const std::uint8_t* code, const float* table, bool wide,
+                  std::int64_t n_groups) override;
+
+ private:
+  RightCounts* clear_counts(std::size_t n);
+  void add_counts(std::size_t n, RightCounts* counts) const;
+
+  const CpuKernels& kernels_;
+  std::int64_t n_rows_, n_groups_, n_blocks_;
+  ThreadTeam team_;
+  std::vector<RightCounts> thread_counts_;  // by thread and rule
+  std::vector<double> sums_, weights_;      // by block and cell
+};
+
+}  // namespace obart

@@ -1,0 +1,17 @@
+// From f to the scale of the user: f itself, or a probability.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace obart {
+
+struct Link {
+  const char* name;
+  void (*apply)(float* f, float offset, std::int64_t n);  // or null: f as it is
+};
+
+// Throws std::invalid_argument that lists the names, for others.
+const Link& find_link(const std::string& name);
+
+}  // namespace obart

@@ -1,0 +1,78 @@
+// Quantiles of a sample, and of a mixture of normals with one component per draw.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <span>
+
+#include "likelihood/normal_kernels.h"
+
+namespace obart {
+
+// Linear interpolation between order statistics, as NumPy's default. Reorders the values.
+inline double sample_quantile(std::span<float> values, double q) {
+  const double position = q * static_cast<double>(values.size() - 1);
+  const auto below = static_cast<std::size_t>(position);
+  const auto nth = values.begin() + static_cast<std::ptrdiff_t>(below);
+  std::nth_element(values.begin(), nth, values.end());
+  const auto low = static_cast<double>(*nth);
+  const double fraction = position - static_cast<double>(below);
+  if (fraction == 0.0) return low;
+  const auto high = static_cast<double>(*std::min_element(nth + 1, values.end()));
+  return low + fraction * (high - low);
+}
+
+// Of the standard normal, by bisection: called once for each quantile asked for.
+inline double normal_quantile(double q) {
+  double low = -40.0;
+  double high = 40.0;
+  for (int i = 0; i < 60; ++i) {
+    const double middle = 0.5 * (low + high);
+    (0.5 * std::erfc(-middle * 0.70710678118654752440) < q ? low : high) = middle;
+  }
+  return 0.5 * (low + high);
+}
+
+// A quantile that is wanted of many mixtures.
+struct MixtureQuantile {
+  double tail;   // probability of the smaller side ...
+  double sign;   // ... which lies below the quantile (1) or above it (-1)
+  double start;  // the standard normal's
+
+  explicit MixtureQuantile(double q)
+      : tail(std::min(q, 1.0 - q)), sign(q <= 0.5 ? 1.0 : -1.0), start(normal_quantile(q)) {}
+};
+
+// Newton's method for the log of the tail, which is nearly quadratic, kept inside a shrinking
+// bracket. `tolerance`: a step below it is the last one; what is left then is of the order of its
+// square.
+inline double mixture_quantile(std::span<const float> mean, std::span<const float> inverse_sd,
+                               double centre, double spread, double tolerance,
+                               const MixtureQuantile& wanted) {
+  if (!(wanted.tail > 0.0)) return -wanted.sign * std::numeric_limits<double>::infinity();
+  if (!(spread > 0.0)) return centre;
+  // Cantelli's inequality: no more than 1/w^2 lies beyond w standard deviations.
+  const double width = (1.0 + 1.0 / std::sqrt(wanted.tail)) * spread;
+  double low = centre - width;
+  double high = centre + width;
+  double x = std::clamp(centre + wanted.start * spread, low, high);
+  for (int iteration = 0; iteration < 100; ++iteration) {
+    double tail = 0.0;
+    double density = 0.0;
+    normal_kernels().mixture(mean.data(), inverse_sd.data(), static_cast<std::int64_t>(mean.size()),
+                             static_cast<float>(x), static_cast<float>(wanted.sign), &tail,
+                             &density);
+    ((tail > wanted.tail) == (wanted.sign > 0.0) ? high : low) = x;
+    const double step =
+        density > 0.0 ? -wanted.sign * std::log(tail / wanted.tail) * tail / density : 2.0 * width;
+    // Without noise the tail is made of steps, and Newton's method gets nowhere.
+    const bool newton = iteration < 20 && x + step > low && x + step < high;
+    x = newton ? x + step : 0.5 * (low + high);
+    if (newton ? std::abs(step) < tolerance : high - low < 1e-6 * spread) break;
+  }
+  return x;
+}
+
+}  // namespace obart

@@ -1,0 +1,25 @@
+// Leaf models: what a leaf's output means. Each is a type with
+//
+//   Stats                            sufficient statistics of the rows of a cell, with a sum
+//   set(sigma, leaf_sd)              before the trees of a sweep
+//   stats(weight, sum, old)          from what a pass gives: the weight and the sum of the residual
+//   of
+//                                    the cell, and the output that its rows have now
+//   log_split_gain(l, r)             log marginal likelihood of two leaves over that of one
+//   log_change_gain(l, r, l*, r*)    the same two leaves under another rule
+//   draw(stats, rng)                 an output from its conditional
+//   delta(old, now)                  what is added to the residual where the output changes
+//
+// and, if kKeepsDeviations, what normal_leaf.h says of deviations. The sweep is a template over the
+// leaf model, so a new one is a file and an entry of this list.
+#pragma once
+
+#include <variant>
+
+#include "ensemble/normal_leaf.h"
+
+namespace obart {
+
+using LeafModel = std::variant<NormalLeaf>;
+
+}  // namespace obart

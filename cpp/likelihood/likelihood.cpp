@@ -1,0 +1,80 @@
+#include "likelihood/likelihood.h"
+
+#include <cmath>
+#include <stdexcept>
+
+#include "base/lanes.h"
+#include "base/planted_bugs.h"
+
+namespace obart {
+namespace {
+
+// In double, in lanes and blocks of fixed order: the sums of what `add` gives for each row.
+template <int N, class Add>
+void sum_rows(std::int64_t n_padded, double (&total)[N], const Add& add) {
+  for (std::int64_t start = 0; start < n_padded; start += kBlockRows) {
+    double lane[N][kLanes] = {};
+    const std::int64_t end = std::min(start + kBlockRows, n_padded);
+    for (std::int64_t i = start; i < end; i += kLanes)
+      for (int l = 0; l < kLanes; ++l) add(static_cast<std::size_t>(i + l), l, lane);
+    for (int k = 0; k < N; ++k) {
+      for (int width = kLanes / 2; width >= 1; width /= 2)
+        for (int l = 0; l < width; ++l) lane[k][l] += lane[k][l + width];
+      total[k] += lane[k][0];
+    }
+  }
+}
+
+}  // namespace
+
+double Likelihood::draw_prior_sigma(Rng& rng) const {
+  return settings_.sigma_fixed ? settings_.sigma : draw_sigma(0.0, 0.0, rng);
+}
+
+// sigma^2 | ... ~ Inv-Gamma((nu + n) / 2, (nu lambda + sum w r^2) / 2).
+double Likelihood::draw_sigma(double n_rows, double squares, Rng& rng) const {
+  double shape = 0.5 * settings_.nu;
+  double rate = 0.5 * settings_.nu * settings_.lambda;
+  if (!OBART_BUG(sigma_shape_without_n)) shape += 0.5 * n_rows;
+  rate += OBART_BUG(sigma_rate_half) ? squares : 0.5 * squares;
+  return std::sqrt(rate / rng.gamma(shape));
+}
+
+std::unique_ptr<Likelihood> make_likelihood(const Data& data, const Settings& settings) {
+  const std::string& name = settings.likelihood.name;
+#define OBART_LIKELIHOOD(known) \
+  if (name == #known) return make_##known(data, settings);
+  OBART_LIKELIHOODS(OBART_LIKELIHOOD)
+#undef OBART_LIKELIHOOD
+  std::string names;
+  for (const char* known : kLikelihoodNames)
+    names += std::string(names.empty() ? "" : ", ") + known;
+  throw std::invalid_argument("likelihood must be one of " + names);
+}
+
+double weighted_squares(const Ensemble& ensemble) {
+  const float* residual = ensemble.residual.data();
+  const float* weight = ensemble.weights();
+  double total[1] = {};
+  sum_rows(ensemble.data.n_padded(), total, [=](std::size_t row, int l, double (&lane)[1][kLanes]) {
+    const auto r = static_cast<double>(residual[row]);
+    lane[0][l] += weight != nullptr ? static_cast<double>(weight[row]) * r * r : r * r;
+  });
+  return total[0];
+}
+
+FitSums fit_sums(const Ensemble& ensemble) {
+  const float* residual = ensemble.residual.data();
+  const float* weight = ensemble.weights();
+  const double* target = ensemble.target.data();
+  double total[2] = {};
+  sum_rows(ensemble.data.n_padded(), total, [=](std::size_t row, int l, double (&lane)[2][kLanes]) {
+    const double w = weight != nullptr ? static_cast<double>(weight[row]) : 1.0;
+    const double f = target[row] - static_cast<double>(residual[row]);
+    lane[0][l] += w * target[row] * f;
+    lane[1][l] += w * f * f;
+  });
+  return {total[0], total[1]};
+}
+
+}  // namespace obart

@@ -1,0 +1,97 @@
+// What the outcome is, given the sum of the trees: normal given some latents. Before the trees of
+// an ensemble are updated a likelihood writes what they are to explain; after them it draws its
+// scales. A new likelihood is one file that defines make_NAME and its name in the list below.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/field.h"
+#include "base/random.h"
+#include "ensemble/ensemble.h"
+#include "model/settings.h"
+
+#define OBART_LIKELIHOODS(X) \
+  X(gaussian)                \
+  X(probit)                  \
+  X(none)
+
+namespace obart {
+
+inline constexpr const char* kLikelihoodNames[] = {
+#define OBART_LIKELIHOOD(name) #name,
+    OBART_LIKELIHOODS(OBART_LIKELIHOOD)
+#undef OBART_LIKELIHOOD
+};
+
+// A scale that is drawn: it goes into the trace under its name, and into the state.
+struct NamedScale {
+  std::string name;
+  double value;
+};
+
+class Likelihood {
+ public:
+  explicit Likelihood(const LikelihoodSettings& settings) : settings_(settings) {}
+  virtual ~Likelihood() = default;
+
+  // The standard deviation of the noise of a row of weight one, given latents: where it starts, and
+  // a draw from its prior.
+  virtual double first_sigma() const { return settings_.sigma; }
+  virtual double draw_prior_sigma(Rng& rng) const;
+
+  // Other outcomes. Writes the target of every ensemble; where latents start does not matter.
+  virtual void set_y(const double* y, Ensembles& ensembles) = 0;
+
+  // Before the trees of ensemble e are updated: writes its target and its residual, and its weights
+  // if the likelihood has its own. Here latents are drawn.
+  virtual void prepare(Ensembles&, std::size_t /*e*/, double /*sigma*/, Rng&) {}
+
+  // After the trees of all ensembles: draws sigma, and scales of its own.
+  virtual void draw_scales(const Ensembles& ensembles, double& sigma, Rng& rng) = 0;
+
+  // A sampled leaf_sd is scaled together with all outputs of its ensemble; then f becomes factor
+  // times f. begin_scaling reads the rows once, log_scaled gives the log likelihood of a factor, up
+  // to a constant, with latents integrated out.
+  struct Scaling {
+    std::int64_t many_rows;  // from here on not in every sweep
+    double width;            // of the steps of the slice sampler, in log factor
+  };
+  virtual Scaling scaling() const { return {8192, 0.1}; }
+  virtual void begin_scaling(const Ensembles& ensembles, std::size_t e, double sigma) = 0;
+  virtual double log_scaled(double factor) const = 0;
+
+  // What the likelihood has of its own: scales to be traced, and fields of the state (latents that
+  // a sweep does not draw before it uses them).
+  virtual std::vector<NamedScale> scales() const { return {}; }
+  virtual void add_fields(std::vector<Field>&) {}
+
+ protected:
+  const LikelihoodSettings& settings() const { return settings_; }
+  // sigma^2 given so many rows with this sum of w r^2, by its conjugate prior.
+  double draw_sigma(double n_rows, double squares, Rng& rng) const;
+
+ private:
+  const LikelihoodSettings& settings_;
+};
+
+// Throws std::invalid_argument that lists the names, for others.
+std::unique_ptr<Likelihood> make_likelihood(const Data& data, const Settings& settings);
+
+#define OBART_LIKELIHOOD(name) \
+  std::unique_ptr<Likelihood> make_##name(const Data& data, const Settings& settings);
+OBART_LIKELIHOODS(OBART_LIKELIHOOD)
+#undef OBART_LIKELIHOOD
+
+// Sums of w r^2; of w t f and of w f^2, f = t - r: targets t and residuals r of the rows, in lanes
+// and blocks of fixed order.
+struct FitSums {
+  double target_fit = 0.0, fit_fit = 0.0;
+};
+double weighted_squares(const Ensemble& ensemble);
+FitSums fit_sums(const Ensemble& ensemble);
+
+}  // namespace obart

@@ -1,0 +1,5 @@
+#include "likelihood/normal_lanes.h"
+
+namespace obart {
+const NormalKernels kNormalBaseline{normal_cdf, mixture, log_normal_cdf};
+}  // namespace obart

@@ -1,0 +1,32 @@
+// The normal distribution over arrays of floats, compiled for each instruction set.
+#pragma once
+
+#include <cstdint>
+
+#include "base/simd.h"
+
+namespace obart {
+
+struct NormalKernels {
+  // f = Phi(offset + f), n values.
+  void (*cdf)(float* f, float offset, std::int64_t n);
+  // Of the mixture of n normals with equal weights: its density at x, and the probability of the
+  // tail below x (sign 1) or above x (sign -1), with a small relative error.
+  void (*mixture)(const float* mean, const float* inverse_sd, std::int64_t n, float x, float sign,
+                  double* tail, double* density);
+  // The sum of log Phi(s (offset + factor f)), s = 1 for label 1 and -1 for label 0.
+  double (*log_cdf)(const float* f, const std::uint8_t* label, float offset, float factor,
+                    std::int64_t n);
+};
+
+// For the chosen instruction set.
+const NormalKernels& normal_kernels();
+const NormalKernels& normal_kernels(Simd level);
+
+extern const NormalKernels kNormalBaseline;
+#ifdef OBART_X86_SIMD
+extern const NormalKernels kNormalAvx2;
+extern const NormalKernels kNormalAvx512;
+#endif
+
+}  // namespace obart

@@ -1,0 +1,96 @@
+// Moves the rule of a nog a little: its direction and cut, or one level of its category.
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "base/planted_bugs.h"
+#include "moves/move.h"
+
+namespace obart {
+namespace {
+
+// In (phi, u), u = (cut - lo) / (hi - lo), the prior is uniform and the step symmetric: a step on
+// the sphere of the support by normalising phi + angle z, a reflected step of u.
+bool perturb_continuous(MoveContext& context, const Tree& tree, RulePools& pools, Rng& rng,
+                        int node, Rule& rule) {
+  std::vector<PhiEntry>& phi = context.phi;
+  if (rule.n_items == 0) return false;
+  phi.assign(pools.phi.at(rule.offset), pools.phi.at(rule.offset) + rule.n_items);
+  const Range old_range = context.geometry.range(pools, tree, node, phi);
+  Range range = old_range;
+  if (phi.size() > 1) {
+    double norm = 0.0;
+    context.direction.clear();
+    for (const PhiEntry& entry : phi) {
+      const double value =
+          static_cast<double>(entry.value) + context.settings.moves.perturb_angle * rng.normal();
+      context.direction.push_back(value);
+      norm += value * value;
+    }
+    norm = std::sqrt(norm);
+    if (!(norm > 0.0)) return false;
+    for (std::size_t k = 0; k < phi.size(); ++k)
+      phi[k].value = static_cast<float>(context.direction[k] / norm);
+    range = context.geometry.range(pools, tree, node, phi);
+  }
+  if (!old_range.valid || !range.valid) return false;
+  double u = (static_cast<double>(rule.cut) - old_range.lo) / (old_range.hi - old_range.lo);
+  u += context.settings.moves.perturb_shift * (2.0 * rng.uniform() - 1.0);
+  if (OBART_BUG(perturb_unreflected)) u = std::clamp(u, 0.01, 0.99);
+  // Reflection at 0 and 1: fold into [0, 2), then mirror.
+  u = std::abs(u);
+  u -= 2.0 * std::floor(0.5 * u);
+  if (u > 1.0) u = 2.0 - u;
+  if (!RulePrior::place_cut(range, u, rule.cut)) return false;
+  rule.offset = pools.phi.allocate(rule.n_items);
+  std::copy(phi.begin(), phi.end(), pools.phi.at(rule.offset));
+  return true;
+}
+
+// Sends one level of those available to the other side.
+bool perturb_categorical(MoveContext& context, const Tree& tree, RulePools& pools, Rng& rng,
+                         int node, Rule& rule) {
+  std::vector<std::uint32_t>& available = context.available;
+  const std::uint32_t count =
+      context.geometry.available_levels(pools, tree, node, rule.column, available.data());
+  std::uint32_t k = rng.below(count);
+  std::uint32_t word = 0;
+  for (;; ++word) {
+    const auto here = static_cast<std::uint32_t>(std::popcount(available[word]));
+    if (k < here) break;
+    k -= here;
+  }
+  std::uint32_t bits = available[word];
+  for (; k > 0; --k) bits &= bits - 1U;
+  const std::uint32_t flip = bits & (~bits + 1U);
+  const std::uint32_t old_offset = rule.offset;
+  rule.offset = pools.levels.allocate(rule.n_items);
+  const std::uint32_t* old_right = pools.levels.at(old_offset);
+  std::uint32_t* right = pools.levels.at(rule.offset);
+  bool any_left = false;
+  bool any_right = false;
+  for (std::uint32_t w = 0; w < rule.n_items; ++w) {
+    right[w] = old_right[w] ^ (w == word ? flip : 0U);
+    any_right |= right[w] != 0;
+    any_left |= right[w] != available[w];
+  }
+  if (any_left && any_right) return true;
+  pools.release(rule);
+  return false;
+}
+
+}  // namespace
+
+void propose_perturb(MoveContext& context, const Tree& tree, RulePools& pools, Rng& rng,
+                     Proposal& proposal) {
+  proposal.effect = Effect::replace_rule;
+  context.choose_nog(tree, rng, proposal);
+  const Rule& old = tree.node(proposal.node).rule;
+  proposal.rule = old;
+  proposal.valid =
+      old.kind == RuleKind::continuous
+          ? perturb_continuous(context, tree, pools, rng, proposal.node, proposal.rule)
+          : perturb_categorical(context, tree, pools, rng, proposal.node, proposal.rule);
+}
+
+}  // namespace obart

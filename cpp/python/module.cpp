@@ -1,0 +1,323 @@
+// Python's view of the core: conversions only, no logic.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <memory>
+#include <optional>
+
+#include "base/simd.h"
+#include "draws/predict.h"
+#include "python/arrays.h"
+#include "python/state.h"
+#include "sweep/draw_prior.h"
+#include "sweep/sampler.h"
+
+namespace obart {
+namespace {
+
+using namespace nb::literals;
+
+const auto kUnlocked = nb::call_guard<nb::gil_scoped_release>();
+
+std::shared_ptr<Data> make_data(In<float, 2> x_cont, In<std::uint32_t, 2> x_cat,
+                                std::vector<std::uint32_t> n_levels,
+                                std::optional<In<std::int64_t, 1>> order) {
+  if (x_cont.shape(1) != x_cat.shape(1))
+    throw nb::value_error("x_cont and x_cat must have the same number of rows");
+  if (order && order->shape(0) != x_cont.shape(1))
+    throw nb::value_error("order must have one entry per row");
+  return std::make_shared<Data>(static_cast<std::int64_t>(x_cont.shape(1)),
+                                static_cast<std::int64_t>(x_cont.shape(0)), x_cont.data(),
+                                static_cast<std::int64_t>(x_cat.shape(0)), x_cat.data(),
+                                std::move(n_levels), order ? order->data() : nullptr);
+}
+
+void check_rows(const Data& data, const DoubleVector& values, const char* name) {
+  if (static_cast<std::int64_t>(values.shape(0)) != data.n_rows())
+    throw nb::value_error((std::string(name) + " must have one entry per row").c_str());
+}
+
+// ---- settings ----------------------------------------------------------------------------------
+
+// A member of the first ensemble's settings, or of the likelihood's, by a flat name.
+template <class Class, class Part, class Member>
+void bind_part(Class& settings, const char* name, Part part, Member member) {
+  using T = std::decay_t<decltype(part(std::declval<Settings&>()).*member)>;
+  settings.def_prop_rw(
+      name, [=](Settings& s) { return T(part(s).*member); },
+      [=](Settings& s, const T& value) { part(s).*member = value; });
+}
+
+void bind_settings(nb::module_& m) {
+  nb::class_<Settings> c(m, "Settings",
+                         "Settings of a chain, in units of the standardised outcome.");
+  c.def(nb::init<>()).def("verify", &Settings::verify).def_rw("n_threads", &Settings::n_threads);
+  const auto ensemble = [](Settings& s) -> auto& { return s.ensembles[0]; };
+  const auto depth = [](Settings& s) -> auto& { return s.ensembles[0].depth; };
+  const auto rules = [](Settings& s) -> auto& { return s.ensembles[0].rules; };
+  const auto leaf = [](Settings& s) -> auto& { return s.ensembles[0].leaf; };
+  const auto moves = [](Settings& s) -> auto& { return s.ensembles[0].moves; };
+  const auto likelihood = [](Settings& s) -> auto& { return s.likelihood; };
+  bind_part(c, "n_trees", ensemble, &EnsembleSettings::n_trees);
+  bind_part(c, "min_samples_leaf", ensemble, &EnsembleSettings::min_samples_leaf);
+  bind_part(c, "alpha", depth, &DepthSettings::alpha);
+  bind_part(c, "beta", depth, &DepthSettings::beta);
+  bind_part(c, "max_depth", depth, &DepthSettings::max_depth);
+  bind_part(c, "axis_rules", rules, &RuleSettings::axis_rules);
+  bind_part(c, "theta", rules, &RuleSettings::theta);
+  bind_part(c, "theta_fixed", rules, &RuleSettings::theta_fixed);
+  bind_part(c, "theta_a", rules, &RuleSettings::theta_a);
+  bind_part(c, "theta_b", rules, &RuleSettings::theta_b);
+  bind_part(c, "theta_by_column", rules, &RuleSettings::theta_by_column);
+  bind_part(c, "leaf_sd", leaf, &LeafSettings::leaf_sd);
+  bind_part(c, "leaf_sd_fixed", leaf, &LeafSettings::leaf_sd_fixed);
+  bind_part(c, "leaf_shape", leaf, &LeafSettings::leaf_shape);
+  bind_part(c, "leaf_rate", leaf, &LeafSettings::leaf_rate);
+  bind_part(c, "scale_jointly", leaf, &LeafSettings::scale_jointly);
+  bind_part(c, "output_correlation", leaf, &LeafSettings::output_correlation);
+  bind_part(c, "perturb_angle", moves, &MoveSettings::perturb_angle);
+  bind_part(c, "perturb_shift", moves, &MoveSettings::perturb_shift);
+  bind_part(c, "likelihood", likelihood, &LikelihoodSettings::name);
+  bind_part(c, "offset", likelihood, &LikelihoodSettings::offset);
+  bind_part(c, "sigma", likelihood, &LikelihoodSettings::sigma);
+  bind_part(c, "sigma_fixed", likelihood, &LikelihoodSettings::sigma_fixed);
+  bind_part(c, "nu", likelihood, &LikelihoodSettings::nu);
+  bind_part(c, "lambda_", likelihood, &LikelihoodSettings::lambda);
+  // Shares of the moves: p_change and so on.
+  for (std::size_t k = 0; k < kNumMoves; ++k)
+    c.def_prop_rw((std::string("p_") + kMoveNames[k]).c_str(),
+                  [k](const Settings& s) { return s.ensembles[0].moves.share[k]; },
+                  [k](Settings& s, double share) { s.ensembles[0].moves.share[k] = share; });
+}
+
+// ---- draws -------------------------------------------------------------------------------------
+
+nb::ndarray<nb::numpy, float> predict(const Draws& draws, const Data& data, const std::string& link,
+                                      double offset, std::int64_t n_threads) {
+  const auto n = static_cast<std::size_t>(data.n_rows());
+  const auto n_draws = static_cast<std::size_t>(draws.n_draws());
+  std::vector<float> out(n * n_draws);
+  const PredictOptions options{find_link(link), offset, n_threads};
+  {
+    const nb::gil_scoped_release unlocked;
+    predict_draws(draws, data, options, out.data());
+  }
+  return to_numpy(std::move(out), {n_draws, n});
+}
+
+nb::dict summary(const Draws& draws, const Data& data, const std::string& link, double offset,
+                 std::vector<double> quantiles, std::optional<DoubleVector> noise_sd,
+                 std::int64_t n_threads) {
+  const auto n = static_cast<std::size_t>(data.n_rows());
+  if (draws.n_draws() == 0) throw nb::value_error("summarise: there are no draws");
+  if (noise_sd && noise_sd->shape(0) != static_cast<std::size_t>(draws.n_draws()))
+    throw nb::value_error("noise_sd must have one entry per draw");
+  const std::size_t n_quantiles = quantiles.size();
+  for (const double q : quantiles)
+    if (!(q >= 0.0 && q <= 1.0)) throw nb::value_error("quantiles must be in [0, 1]");
+  std::vector<double> mean(n);
+  std::vector<double> sd(n);
+  std::vector<double> at(n * n_quantiles);
+  const PredictOptions options{find_link(link), offset, n_threads};
+  const SummaryRequest request{std::move(quantiles), noise_sd ? noise_sd->data() : nullptr};
+  {
+    const nb::gil_scoped_release unlocked;
+    summarise(draws, data, options, request, {mean.data(), sd.data(), at.data()});
+  }
+  nb::dict out;
+  out["mean"] = to_numpy(std::move(mean));
+  out["sd"] = to_numpy(std::move(sd));
+  out["quantiles"] = to_numpy(std::move(at), {n_quantiles, n});
+  return out;
+}
+
+void bind_draws(nb::module_& m) {
+  nb::class_<Draws>(m, "Draws", "Kept ensembles as flat arrays.")
+      .def_prop_ro("n_draws", &Draws::n_draws)
+      .def_prop_ro("n_trees", &Draws::n_trees)
+      .def_prop_ro("nbytes", &Draws::nbytes)
+      .def("to_arrays", [](const Draws& draws) { return draws_to_dict(draws); })
+      .def_static(
+          "from_arrays",
+          [](const nb::dict& arrays, std::int64_t p_cont, std::vector<std::uint32_t> n_levels) {
+            return draws_from_dict(arrays, "", p_cont, std::move(n_levels));
+          },
+          "arrays"_a, "p_cont"_a, "n_levels"_a)
+      .def("append", &Draws::append, "other"_a)
+      .def("predict", &predict, "x"_a, "link"_a = "identity", "offset"_a = 0.0, "n_threads"_a = 1)
+      .def("summarise", &summary, "x"_a, "link"_a = "identity", "offset"_a = 0.0,
+           "quantiles"_a = std::vector<double>{}, "noise_sd"_a = nb::none(), "n_threads"_a = 1)
+      .def(
+          "leaf_codes",
+          [](const Draws& draws, const Data& data, std::int64_t draw, std::int64_t tree) {
+            std::vector<std::uint8_t> out(static_cast<std::size_t>(data.n_rows()));
+            leaf_codes(draws, data, draw, tree, out.data());
+            return to_numpy(std::move(out));
+          },
+          "x"_a, "draw"_a, "tree"_a);
+}
+
+// ---- chains ------------------------------------------------------------------------------------
+
+nb::dict trace_dict(const Sampler& sampler) {
+  nb::dict out;
+  const Trace& trace = sampler.trace();
+  for (std::size_t k = 0; k < trace.names.size(); ++k)
+    out[trace.names[k].c_str()] = copy_to_numpy(trace.values[k]);
+  out["burn_sigma"] = copy_to_numpy(sampler.burn_sigma());
+  return out;
+}
+
+nb::dict counters_dict(const Sampler& sampler) {
+  nb::dict out;
+  const MoveCounts& counts = sampler.ensemble().total_moves;
+  for (std::size_t k = 0; k < kNumMoves; ++k) {
+    const std::string move = kMoveNames[k];
+    out[("proposed_" + move).c_str()] = counts.proposed[k];
+    out[("accepted_" + move).c_str()] = counts.accepted[k];
+    out[("invalid_" + move).c_str()] = counts.invalid[k];
+  }
+  out["invalid_lp"] = sampler.n_failed_lps();
+  return out;
+}
+
+void bind_sampler(nb::module_& m) {
+  nb::class_<Control>(m, "Control", "Stops a run from another thread, and shows how far it is.")
+      .def(nb::init<>())
+      .def("stop", &Control::stop)
+      .def_prop_ro("stopped", &Control::stopped)
+      .def("snapshot", [](const Control& c) {
+        nb::dict out;
+        out["sweep"] = c.sweep();
+        out["sigma"] = c.sigma();
+        out["acceptance"] = c.acceptance();
+        return out;
+      });
+
+  nb::class_<Sampler>(m, "Sampler", "One chain.")
+      .def(
+          "__init__",
+          [](Sampler* self, std::shared_ptr<Data> data, DoubleVector y,
+             std::optional<DoubleVector> weights, const Settings& settings, std::uint64_t seed,
+             std::uint64_t chain) {
+            check_rows(*data, y, "y");
+            if (weights) check_rows(*data, *weights, "weights");
+            new (self)
+                Sampler(data, y.data(), weights ? weights->data() : nullptr, settings, seed, chain);
+          },
+          "data"_a, "y"_a, "weights"_a.none(), "settings"_a, "seed"_a, "chain"_a)
+      .def(
+          "sweep",
+          [](Sampler& s, std::int64_t n) {
+            for (std::int64_t i = 0; i < n; ++i) s.sweep();
+          },
+          "n"_a = 1, kUnlocked)
+      .def("advance", &Sampler::advance, "n"_a, "control"_a, kUnlocked)
+      .def("run", &Sampler::run, "n_burn"_a, "n_draws"_a, "n_thin"_a, "control"_a, kUnlocked)
+      .def_prop_ro(
+          "draws", [](const Sampler& s) { return s.draws(); }, nb::rv_policy::move)
+      .def_prop_ro("trace", &trace_dict)
+      .def_prop_ro("counters", &counters_dict)
+      .def_prop_rw(
+          "sigma", [](const Sampler& s) { return s.state().sigma; },
+          [](Sampler& s, double sigma) { s.state().sigma = sigma; })
+      .def_prop_rw(
+          "leaf_sd", [](const Sampler& s) { return s.ensemble().leaf_sd; },
+          [](Sampler& s, double leaf_sd) { s.state().ensembles[0].leaf_sd = leaf_sd; })
+      .def_prop_rw(
+          "theta", [](const Sampler& s) { return mean_of(s.ensemble().theta); },
+          [](Sampler& s, double theta) { s.state().ensembles[0].set_theta({theta}); })
+      .def_prop_rw(
+          "column_theta", [](const Sampler& s) { return s.ensemble().theta; },
+          [](Sampler& s, const std::vector<double>& theta) {
+            s.state().ensembles[0].set_theta(theta);
+          })
+      .def("ensemble", [](const Sampler& s) { return s.ensemble().to_draws(); })
+      .def("state", [](Sampler& s) { return record_to_dict(s.state()); })
+      .def(
+          "set_state",
+          [](Sampler& s, const nb::dict& state) { s.restore(record_from_dict(s.state(), state)); },
+          "state"_a)
+      .def(
+          "set_draws", [](Sampler& s, const Draws& draws) { s.set_draws(draws); }, "draws"_a)
+      .def(
+          "set_ensemble",
+          [](Sampler& s, const Draws& draws, std::int64_t index) { s.set_ensemble(draws, index); },
+          "draws"_a, "index"_a = 0)
+      .def(
+          "set_y",
+          [](Sampler& s, DoubleVector y) {
+            check_rows(s.data(), y, "y");
+            s.set_y(y.data());
+          },
+          "y"_a)
+      .def("fit", [](const Sampler& s) { return to_numpy(s.ensemble().fit()); })
+      .def("residual",
+           [](const Sampler& s) {
+             const float* residual = s.ensemble().residual.data();
+             return to_numpy(std::vector<float>(residual, residual + s.data().n_rows()));
+           })
+      .def("check", &Sampler::check);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+  m.doc() = "The compiled core of obliquebart.";
+  const auto names = [](const auto& list) {
+    nb::list out;
+    for (const char* name : list) out.append(name);
+    return nb::tuple(out);
+  };
+  m.attr("MOVES") = names(kMoveNames);
+  m.attr("LIKELIHOODS") = names(kLikelihoodNames);
+  m.attr("DRAW_FORMAT") = draw_format();
+  m.attr("BLOCK_ROWS") = kBlockRows;
+  m.attr("FEWEST_MASKED_ROWS") = CodeMasks::kFewestBlocks * kBlockRows;
+  m.def("simd_level", [] { return simd_name(chosen_simd()); });
+  m.def(
+      "chain_bytes",
+      [](std::int64_t n_rows, std::int64_t n_trees) { return n_rows * n_trees * 9 / 8; },
+      "n_rows"_a, "n_trees"_a,
+      "Memory that a chain needs at least: a byte and a bit per row and tree.");
+  nb::class_<Data>(m, "Data", "Columns shared by all chains.")
+      .def(nb::new_(&make_data), "x_cont"_a, "x_cat"_a, "n_levels"_a, "order"_a = nb::none())
+      .def_prop_ro("n_rows", &Data::n_rows)
+      .def_prop_ro("p_cont", &Data::p_cont)
+      .def_prop_ro("p_cat", &Data::p_cat);
+  bind_settings(m);
+  bind_draws(m);
+  bind_sampler(m);
+  m.def(
+      "check_state",
+      [](const Settings& settings, std::int64_t p_cont, const std::vector<std::uint32_t>& n_levels,
+         const nb::dict& state, const std::optional<Draws>& kept) {
+        const Data data = Data::without_columns(count_state_rows(state), p_cont, n_levels);
+        ChainState chain(data, settings, Rng(0, 0), false);
+        chain.check(record_from_dict(chain, state),
+                    kept ? std::vector{*kept} : std::vector<Draws>{});
+      },
+      "settings"_a, "p_cont"_a, "n_levels"_a, "state"_a, "kept"_a.none(),
+      "Raise ValueError unless a chain with these settings could go on from this state.");
+  m.def(
+      "draw_prior",
+      [](std::shared_ptr<Data> data, const Settings& settings, std::uint64_t seed,
+         std::uint64_t stream) {
+        settings.verify();
+        Rng rng(seed, stream);
+        PriorDraw draw = draw_prior(*data, settings, rng);
+        nb::dict scales;
+        scales["sigma"] = draw.sigma;
+        scales["theta"] = copy_to_numpy(draw.ensembles[0].theta);
+        scales["leaf_sd"] = draw.ensembles[0].leaf_sd;
+        return std::pair<Draws, nb::dict>(std::move(draw.ensembles[0].trees), scales);
+      },
+      "data"_a, "settings"_a, "seed"_a, "stream"_a,
+      "An ensemble from the prior, and the scales that were drawn with it.");
+}
+
+}  // namespace obart

@@ -1,0 +1,102 @@
+// Parts of the core that only tests look at; not in the wheel.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include "base/random.h"
+#include "model/lp.h"
+#include "python/arrays.h"
+#include "sweep/sampler.h"
+
+namespace obart {
+namespace {
+
+using namespace nb::literals;
+
+template <class T, class Draw>
+nb::ndarray<nb::numpy, T> fill(std::int64_t n, const Draw& draw) {
+  std::vector<T> out(static_cast<std::size_t>(n));
+  for (T& value : out) value = draw();
+  return to_numpy(std::move(out));
+}
+
+std::pair<std::string, double> maximise(In<double, 2> a, DoubleVector b, DoubleVector lower,
+                                        DoubleVector upper, DoubleVector objective) {
+  const std::size_t n_cols = objective.shape(0);
+  if (a.shape(0) != b.shape(0) || (a.shape(0) > 0 && a.shape(1) != n_cols) ||
+      lower.shape(0) != n_cols || upper.shape(0) != n_cols)
+    throw nb::value_error("lp_maximise: shapes do not agree");
+  LpWorkspace workspace;
+  const LpResult result =
+      lp_maximise({static_cast<int>(a.shape(0)), static_cast<int>(n_cols), a.data(), b.data(),
+                   lower.data(), upper.data(), objective.data()},
+                  workspace);
+  const char* status = result.status == LpStatus::optimal      ? "optimal"
+                       : result.status == LpStatus::infeasible ? "infeasible"
+                                                               : "failed";
+  return {status, result.value};
+}
+
+// The partition of the rows by the first tree: labels in order of appearance, four bits each.
+std::uint64_t partition_key(const Sampler& sampler) {
+  std::uint64_t key = 0;
+  std::array<int, kTableSize> label;
+  label.fill(-1);
+  int n_labels = 0;
+  for (std::int64_t i = 0; i < sampler.data().n_rows(); ++i) {
+    const std::uint8_t code = sampler.ensemble().codes(0)[i];
+    if (label[code] < 0) label[code] = n_labels++;
+    key |= static_cast<std::uint64_t>(label[code]) << (4 * i);
+  }
+  return key;
+}
+
+nb::ndarray<nb::numpy, std::uint64_t> partition_keys(Sampler& sampler, std::int64_t n_sweeps) {
+  if (sampler.ensemble().trees.size() != 1 || sampler.data().n_rows() > 16)
+    throw nb::value_error("partition_keys needs one tree and at most 16 rows");
+  return fill<std::uint64_t>(n_sweeps, [&] {
+    sampler.sweep();
+    return partition_key(sampler);
+  });
+}
+
+auto map(double (*f)(double)) {
+  return [f](DoubleVector x) {
+    std::size_t i = 0;
+    return fill<double>(static_cast<std::int64_t>(x.shape(0)), [&] { return f(x.data()[i++]); });
+  };
+}
+
+}  // namespace
+
+NB_MODULE(_probes, m) {
+  m.doc() = "Parts of the core of obliquebart, for tests.";
+  nb::module_::import_("obliquebart._core");  // knows the type of a sampler
+  m.def("lp_maximise", &maximise, "a"_a, "b"_a, "lower"_a, "upper"_a, "objective"_a);
+  m.def("partition_keys", &partition_keys, "sampler"_a, "n_sweeps"_a);
+  m.def("det_log", map(&det_log), "x"_a);
+  m.def("det_exp", map(&det_exp), "x"_a);
+  nb::class_<Rng>(m, "Rng", "The chains' random numbers.")
+      .def(nb::init<std::uint64_t, std::uint64_t>(), "seed"_a, "stream"_a)
+      .def("next",
+           [](Rng& r, std::int64_t n) { return fill<std::uint64_t>(n, [&] { return r.next(); }); })
+      .def("uniform",
+           [](Rng& r, std::int64_t n) { return fill<double>(n, [&] { return r.uniform(); }); })
+      .def("normal",
+           [](Rng& r, std::int64_t n) { return fill<double>(n, [&] { return r.normal(); }); })
+      .def("exponential",
+           [](Rng& r, std::int64_t n) { return fill<double>(n, [&] { return r.exponential(); }); })
+      .def("gamma", [](Rng& r, double shape,
+                       std::int64_t n) { return fill<double>(n, [&] { return r.gamma(shape); }); })
+      .def("beta", [](Rng& r, double a, double b,
+                      std::int64_t n) { return fill<double>(n, [&] { return r.beta(a, b); }); })
+      .def("normal_above",
+           [](Rng& r, double a, std::int64_t n) {
+             return fill<double>(n, [&] { return r.normal_above(a); });
+           })
+      .def("below", [](Rng& r, std::uint32_t k, std::int64_t n) {
+        return fill<std::uint32_t>(n, [&] { return r.below(k); });
+      });
+}
+
+}  // namespace obart

@@ -1,0 +1,116 @@
+#include "python/state.h"
+
+#include <nanobind/stl/string.h>
+
+#include "python/arrays.h"
+
+namespace obart {
+namespace {
+
+void add_draws(nb::dict& out, const std::string& prefix, const Draws& draws) {
+  DrawArrays::for_each(
+      [&](const char* name, const auto& array) {
+        out[(prefix + name).c_str()] = copy_to_numpy(array);
+      },
+      draws.arrays());
+  out[(prefix + "structure_of").c_str()] = copy_to_numpy(
+      draws.arrays().structure_of,
+      {static_cast<std::size_t>(draws.n_draws()), static_cast<std::size_t>(draws.n_trees())});
+}
+
+nb::object to_python(const FieldValue& value) {
+  return std::visit(
+      [](const auto& held) -> nb::object {
+        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(held)>>)
+          return nb::cast(held);
+        else
+          return nb::cast(copy_to_numpy(held));
+      },
+      value);
+}
+
+FieldValue from_python(const Field& field, const nb::dict& values) {
+  return std::visit(
+      [&](auto at) -> FieldValue {
+        if constexpr (std::is_pointer_v<decltype(at)>) {
+          std::remove_pointer_t<decltype(at)> number{};
+          if (!values.contains(field.name.c_str()) ||
+              !nb::try_cast(values[field.name.c_str()], number))
+            throw nb::value_error(("state: no number " + field.name).c_str());
+          return number;
+        } else {
+          return from_numpy<typename decltype(at)::value_type>(values, field.name);
+        }
+      },
+      field.place);
+}
+
+}  // namespace
+
+nb::dict draw_format() {
+  nb::dict format;
+  DrawArrays arrays;
+  DrawArrays::for_each(
+      [&]<class T>(const char* name, const std::vector<T>&) {
+        const std::string kind = std::is_floating_point_v<T> ? "float" : "uint";
+        format[name] = kind + std::to_string(8 * sizeof(T));
+      },
+      arrays);
+  return format;
+}
+
+nb::dict draws_to_dict(const Draws& draws) {
+  nb::dict out;
+  add_draws(out, "", draws);
+  return out;
+}
+
+Draws draws_from_dict(const nb::dict& arrays, const std::string& prefix, std::int64_t p_cont,
+                      std::vector<std::uint32_t> n_levels) {
+  DrawArrays a;
+  DrawArrays::for_each(
+      [&]<class T>(const char* name, std::vector<T>& array) {
+        array = from_numpy<T>(arrays, prefix + name);
+      },
+      a);
+  const auto structure_of = nb::cast<nb::ndarray<const std::uint32_t, nb::device::cpu>>(
+      arrays[(prefix + "structure_of").c_str()]);
+  if (structure_of.ndim() != 2)
+    throw nb::value_error("draws: structure_of must have two dimensions");
+  return Draws::from_arrays(std::move(a), static_cast<std::int64_t>(structure_of.shape(0)),
+                            static_cast<std::int64_t>(structure_of.shape(1)), p_cont,
+                            std::move(n_levels));
+}
+
+nb::dict record_to_dict(ChainState& state) {
+  ChainRecord record;
+  state.save(record);
+  nb::dict out;
+  for (std::size_t e = 0; e < record.trees.size(); ++e) {
+    const std::string prefix = ensemble_prefix(e);
+    add_draws(out, prefix, record.trees[e].trees);
+    out[(prefix + "leaf_code").c_str()] = copy_to_numpy(record.trees[e].leaf_code);
+  }
+  const std::vector<Field> fields = state.fields();
+  for (std::size_t k = 0; k < fields.size(); ++k)
+    out[fields[k].name.c_str()] = to_python(record.values[k]);
+  return out;
+}
+
+ChainRecord record_from_dict(ChainState& state, const nb::dict& values) {
+  ChainRecord record;
+  for (const Field& field : state.fields()) record.values.push_back(from_python(field, values));
+  for (std::size_t e = 0; e < state.ensembles.size(); ++e) {
+    const Data& data = state.ensembles[e].data;
+    const std::string prefix = ensemble_prefix(e);
+    record.trees.push_back({draws_from_dict(values, prefix, data.p_cont(), data.n_levels()),
+                            from_numpy<std::uint8_t>(values, prefix + "leaf_code")});
+  }
+  return record;
+}
+
+std::int64_t count_state_rows(const nb::dict& values) {
+  return static_cast<std::int64_t>(from_numpy<float>(values, "residual").size());
+}
+
+}  // namespace obart

@@ -1,0 +1,28 @@
+// The exact simulator of the prior: ensembles and scales, without data.
+#pragma once
+
+#include <vector>
+
+#include "base/random.h"
+#include "draws/draws.h"
+#include "model/settings.h"
+
+namespace obart {
+
+struct EnsembleDraw {
+  Draws trees;  // one draw
+  std::vector<double> theta;
+  double leaf_sd;
+};
+
+struct PriorDraw {
+  std::vector<EnsembleDraw> ensembles;
+  double sigma;
+};
+
+// Draws theta, sigma, leaf_sd and the trees from the prior restricted to valid ensembles:
+// everything is drawn anew until all of it is valid. Throws after `max_attempts`.
+PriorDraw draw_prior(const Data& data, const Settings& settings, Rng& rng,
+                     std::int64_t max_attempts = 100'000'000);
+
+}  // namespace obart

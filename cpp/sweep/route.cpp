@@ -1,0 +1,57 @@
+// Phases 1 and 2 of a sweep: proposals, and the rows that they send right.
+#include "base/planted_bugs.h"
+#include "sweep/phases.h"
+
+namespace obart {
+namespace {
+
+// With the counts it is known whether both new leaves hold enough rows.
+void settle(Ensemble& ensemble, const Tree& tree, Proposal& proposal, RightCounts counts) {
+  std::int64_t n_right = counts.of_left;
+  std::int64_t n_all = tree.leaf_node(proposal.left_code).n_rows;
+  if (proposal.effect != Effect::split_leaf) {
+    n_right += counts.of_right;
+    n_all += tree.leaf_node(proposal.right_code).n_rows;
+  }
+  const std::int64_t fewest = OBART_BUG(min_leaf_ignored) ? 0 : ensemble.settings.min_samples_leaf;
+  if (n_right >= fewest && n_all - n_right >= fewest) return;
+  ensemble.pools.release(proposal.rule);
+  proposal.valid = false;
+}
+
+}  // namespace
+
+void propose_all(Ensemble& ensemble, Workspace& work, Rng& rng) {
+  work.moves = {};
+  ensemble.proposer.set_theta(ensemble.theta);
+  for (std::size_t m = 0; m < ensemble.trees.size(); ++m) {
+    work.proposals[m] = ensemble.proposer.propose(ensemble.trees[m], ensemble.pools, rng);
+    ++work.moves.proposed[static_cast<std::size_t>(work.proposals[m].move)];
+  }
+}
+
+void route_all(Ensemble& ensemble, Workspace& work, Backend& backend, StopFlag stop) {
+  std::size_t n_terms = 0;
+  for (const Proposal& proposal : work.proposals)
+    if (proposal.has_rule()) n_terms += proposal.rule.n_items;
+  ensemble.plan.clear(n_terms);
+  work.routed.clear();
+  for (std::size_t m = 0; m < ensemble.trees.size(); ++m) {
+    const Proposal& proposal = work.proposals[m];
+    if (!proposal.has_rule()) continue;
+    ensemble.add_route_task(m, proposal.rule, proposal.left_code, proposal.right_code);
+    ensemble.plan.tasks.back().masks = ensemble.masks.of_tree(m);
+    work.routed.push_back(m);
+  }
+  backend.route(ensemble.plan.tasks, stop.flag, work.task_counts.data());
+  if (stop.is_set()) return;
+  for (std::size_t t = 0; t < work.routed.size(); ++t) {
+    const std::size_t m = work.routed[t];
+    work.right_counts[m] = work.task_counts[t];
+    settle(ensemble, ensemble.trees[m], work.proposals[m], work.task_counts[t]);
+  }
+  for (const Proposal& proposal : work.proposals)
+    if (!proposal.valid) ++work.moves.invalid[static_cast<std::size_t>(proposal.move)];
+}
+
+}  // namespace obart

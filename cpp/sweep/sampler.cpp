@@ -1,0 +1,177 @@
+#include "sweep/sampler.h"
+
+#include <algorithm>
+#include <numeric>
+#include <stdexcept>
+
+#include "model/theta.h"
+#include "sweep/scales.h"
+
+namespace obart {
+namespace {
+
+// The float residual drifts by rounding; it is computed anew after so many sweeps.
+constexpr std::int64_t kRefreshSweeps = 64;
+// Rows times trees from which on a sweep can be stopped in the middle (some milliseconds).
+constexpr std::size_t kLongSweep = std::size_t{1} << 24;
+
+const Settings& verified(const Settings& settings) {
+  settings.verify();
+  return settings;
+}
+
+std::vector<Workspace> make_workspaces(const Settings& settings) {
+  std::vector<Workspace> work;
+  for (const EnsembleSettings& ensemble : settings.ensembles)
+    work.emplace_back(static_cast<std::size_t>(ensemble.n_trees));
+  return work;
+}
+
+// Proposals of all ensembles, accepted and in all.
+struct Acceptance {
+  std::int64_t proposed = 0, accepted = 0;
+  void add(const std::vector<Workspace>& work) {
+    for (const Workspace& w : work) {
+      for (const std::int64_t n : w.moves.proposed) proposed += n;
+      for (const std::int64_t n : w.moves.accepted) accepted += n;
+    }
+  }
+  double share() const { return static_cast<double>(accepted) / static_cast<double>(proposed); }
+};
+
+}  // namespace
+
+Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double* weights,
+                 const Settings& settings, std::uint64_t seed, std::uint64_t chain)
+    : data_(std::move(data)),
+      settings_(verified(settings)),
+      backend_(make_backend(settings_.backend, data_->n_rows(), settings_.n_threads)),
+      state_(*data_, settings_, Rng(seed, chain)),
+      work_(make_workspaces(settings_)),
+      trace_(state_, work_) {
+  for (Ensemble& ensemble : state_.ensembles) {
+    if (weights != nullptr) ensemble.set_weights(weights);
+    draws_.emplace_back(ensemble.settings.n_trees, data_->p_cont(), data_->n_levels());
+  }
+  set_y(y);
+}
+
+void Sampler::sweep(StopFlag stop) {
+  Rng& rng = state_.rng;
+  Ensembles& ensembles = state_.ensembles;
+  for (std::size_t e = 0; e < ensembles.size(); ++e) propose_all(ensembles[e], work_[e], rng);
+  for (std::size_t e = 0; e < ensembles.size(); ++e)
+    route_all(ensembles[e], work_[e], *backend_, stop);
+  for (std::size_t e = 0; e < ensembles.size(); ++e) {
+    state_.likelihood->prepare(ensembles, e, state_.sigma, rng);
+    update_trees(ensembles[e], work_[e], state_.sigma, *backend_, rng, stop);
+  }
+  state_.likelihood->draw_scales(ensembles, state_.sigma, rng);
+  for (std::size_t e = 0; e < ensembles.size(); ++e) {
+    Ensemble& ensemble = ensembles[e];
+    update_theta(ensemble.settings.rules, ensemble.rule_counts, rng, ensemble.theta);
+    if (!ensemble.settings.leaf.leaf_sd_fixed) update_leaf_sd(state_, e);
+    ensemble.total_moves += work_[e].moves;
+  }
+  if (++state_.n_sweeps % kRefreshSweeps == 0)
+    for (Ensemble& ensemble : ensembles) ensemble.refresh_residual(*backend_, stop.flag);
+}
+
+bool Sampler::is_long() const {
+  std::size_t n_trees = 0;
+  for (const Ensemble& ensemble : state_.ensembles) n_trees += ensemble.trees.size();
+  return static_cast<std::size_t>(data_->n_padded()) * n_trees >= kLongSweep;
+}
+
+// The phases end early once the chain is told to stop; what they leave is thrown away.
+bool Sampler::sweep(const Control& control) {
+  if (!is_long()) {
+    sweep();
+    return true;
+  }
+  state_.save(start_);
+  sweep(StopFlag{control.flag()});
+  if (!control.stopped()) return true;
+  state_.restore(start_, *backend_);
+  return false;
+}
+
+void Sampler::run(std::int64_t n_burn, std::int64_t n_draws, std::int64_t n_thin,
+                  Control& control) {
+  Acceptance acceptance;
+  for (std::int64_t s = 1; s <= n_burn + n_draws * n_thin; ++s) {
+    if (control.stopped() || !sweep(control)) return;
+    acceptance.add(work_);
+    if (s <= n_burn) {
+      burn_sigma_.push_back(state_.sigma);
+    } else if ((s - n_burn) % n_thin == 0) {
+      for (std::size_t e = 0; e < draws_.size(); ++e) {
+        Ensemble& ensemble = state_.ensembles[e];
+        draws_[e].keep(*data_, ensemble.pools, ensemble.trees, ensemble.changed);
+        std::fill(ensemble.changed.begin(), ensemble.changed.end(), std::uint8_t{0});
+      }
+      trace_.add(state_, work_);
+    }
+    control.report(s, state_.sigma, acceptance.share());
+  }
+}
+
+void Sampler::advance(std::int64_t n, Control& control) {
+  for (std::int64_t s = 1; s <= n; ++s) {
+    if (control.stopped() || !sweep(control)) return;
+    Acceptance acceptance;
+    acceptance.add(work_);
+    control.report(s, state_.sigma, acceptance.share());
+  }
+}
+
+void Sampler::set_y(const double* y) {
+  state_.likelihood->set_y(y, state_.ensembles);
+  for (Ensemble& ensemble : state_.ensembles) ensemble.refresh_residual(*backend_);
+}
+
+void Sampler::set_ensemble(const Draws& draws, std::int64_t index, std::size_t e) {
+  if (index < 0 || index >= draws.n_draws())
+    throw std::invalid_argument("set_ensemble: there is no such draw");
+  Ensemble& ensemble = state_.ensembles.at(e);
+  TreesRecord record;
+  record.trees = draws.take({index});
+  RulePools scratch;
+  for (std::int64_t m = 0; m < draws.n_trees(); ++m) {
+    const Tree tree = draws.tree(index, m, scratch);
+    tree.for_each_leaf([&](int leaf) { record.leaf_code.push_back(tree.node(leaf).code); });
+  }
+  ensemble.restore_trees(record, *backend_);
+  std::fill(ensemble.changed.begin(), ensemble.changed.end(), std::uint8_t{1});
+  ensemble.refresh_residual(*backend_);
+}
+
+void Sampler::restore(const ChainRecord& record) {
+  state_.check(record, draws_);
+  state_.restore(record, *backend_);
+}
+
+void Sampler::set_draws(Draws draws, std::size_t e) {
+  const Ensemble& ensemble = state_.ensembles.at(e);
+  if (draws.n_trees() != ensemble.settings.n_trees || draws.p_cont() != data_->p_cont() ||
+      draws.n_levels() != data_->n_levels())
+    throw std::invalid_argument("set_draws: the draws do not belong to this model");
+  if (!follows(draws, ensemble.to_draws(), ensemble.changed))
+    throw std::invalid_argument(
+        "set_draws: a tree that is not marked as changed differs from the last draw");
+  draws_[e] = std::move(draws);
+}
+
+std::vector<std::string> Sampler::check() const {
+  std::vector<std::string> problems;
+  for (const Ensemble& ensemble : state_.ensembles) ensemble.check(problems);
+  return problems;
+}
+
+std::int64_t Sampler::n_failed_lps() const {
+  std::int64_t n = 0;
+  for (const Ensemble& ensemble : state_.ensembles) n += ensemble.proposer.geometry().n_failed();
+  return n;
+}
+
+}  // namespace obart
