@@ -86,8 +86,12 @@ struct CellSums {
   std::int64_t n_cells;
 };
 
+// How a change acts on the residual: r + delta, or r times delta.
+enum class Combine : std::uint8_t { add, multiply };
+
 // One pass over the residual: apply the change of one tree, then sum over the cells of the next.
 struct PassTask {
+  Combine combine;
   float* residual;
   const float* weight;  // or null
   std::int64_t n_groups;

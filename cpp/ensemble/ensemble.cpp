@@ -72,7 +72,7 @@ Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, bool has_ro
       target(n_padded()),
       residual(n_padded()),
       rule_counts(data.p_cont()),
-      leaf_model(NormalLeaf(settings.leaf)),
+      leaf_model(make_leaf_model(settings.leaf)),
       proposer(data, settings) {
   set_theta({first_theta(data.p_cont(), settings.rules)});
   if (!has_rows) return;
@@ -148,6 +148,11 @@ void Ensemble::add_route_task(std::size_t m, const Rule& rule, std::uint8_t left
 }
 
 void Ensemble::refresh_residual(Backend& backend, const std::atomic<bool>* stop) {
+  std::visit([&]<class Leaf>(const Leaf&) { refresh_as<Leaf>(backend, stop); }, leaf_model);
+}
+
+template <class Leaf>
+void Ensemble::refresh_as(Backend& backend, const std::atomic<bool>* stop) {
   float table[kTableSize] = {};
   double sum[kBlockRows];
   for (std::int64_t block = 0; block < data.n_blocks(); ++block) {
@@ -158,13 +163,14 @@ void Ensemble::refresh_residual(Backend& backend, const std::atomic<bool>* stop)
     for (std::size_t m = 0; m < trees.size(); ++m) {
       const Tree& tree = trees[m];
       const bool wide = tree.n_leaves() > kNarrowCodes;
-      for (int c = 0; c < tree.n_leaves(); ++c) table[c] = tree.leaf_node(c).output;
+      for (int c = 0; c < tree.n_leaves(); ++c) table[c] = Leaf::term(tree.leaf_node(c).output);
       if (!wide) table[kNarrowCodes] = 0.0F;
       backend.accumulate(sum, codes(m) + row, table, wide, n / kGroupRows);
     }
     for (std::int64_t i = 0; i < n; ++i) {
       const auto at = static_cast<std::size_t>(row + i);
-      residual[at] = row + i < data.n_rows() ? static_cast<float>(target[at] - sum[i]) : 0.0F;
+      residual[at] =
+          row + i < data.n_rows() ? static_cast<float>(Leaf::residual(target[at], sum[i])) : 0.0F;
     }
   }
 }
@@ -319,10 +325,14 @@ void Ensemble::rebuild_codes(const std::vector<std::uint8_t>& wanted, Backend& b
 
 std::vector<double> Ensemble::fit() const {
   std::vector<double> f(static_cast<std::size_t>(data.n_rows()), 0.0);
-  for (const Tree& tree : trees)
-    for (std::int64_t i = 0; i < data.n_rows(); ++i)
-      f[static_cast<std::size_t>(i)] +=
-          static_cast<double>(tree.node(leaf_of_row(data, pools, tree, i)).output);
+  std::visit(
+      [&]<class Leaf>(const Leaf&) {
+        for (const Tree& tree : trees)
+          for (std::int64_t i = 0; i < data.n_rows(); ++i)
+            f[static_cast<std::size_t>(i)] += static_cast<double>(
+                Leaf::term(tree.node(leaf_of_row(data, pools, tree, i)).output));
+      },
+      leaf_model);
   return f;
 }
 
@@ -368,9 +378,14 @@ void Ensemble::check(std::vector<std::string>& problems) const {
   if (!(count_rules(data.p_cont(), pools, trees) == rule_counts))
     problems.emplace_back("the counts of phi's entries are stale");
   const std::vector<double> f = fit();
+  const auto residual_of = [&](std::size_t row, double sum) {
+    return std::visit([&]<class Leaf>(const Leaf&) { return Leaf::residual(target[row], sum); },
+                      leaf_model);
+  };
   double worst = 0.0;
   for (std::size_t row = 0; row < f.size(); ++row)
-    worst = std::max(worst, std::abs(target[row] - f[row] - static_cast<double>(residual[row])));
+    worst =
+        std::max(worst, std::abs(residual_of(row, f[row]) - static_cast<double>(residual[row])));
   if (!(worst < 1e-4)) problems.push_back("residual off by " + std::to_string(worst));
 }
 

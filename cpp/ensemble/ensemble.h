@@ -57,8 +57,9 @@ struct Ensemble {
   std::vector<double> theta;          // one value, or one for each continuous column
   std::vector<std::uint8_t> changed;  // trees that differ from the last kept draw
   MoveCounts total_moves;
-  AlignedBuffer<double> target;   // what the trees are to explain: the likelihood writes it
-  AlignedBuffer<float> residual;  // target - sum of the trees
+  AlignedBuffer<double> target;  // what the trees are to explain: the likelihood writes it
+  AlignedBuffer<float>
+      residual;  // what the trees leave of it: target - sum of the trees, if normal
 
   // ---- given
   // -------------------------------------------------------------------------------------
@@ -104,12 +105,14 @@ struct Ensemble {
   // Codes are computed anew for the trees that differ from those that are here.
   void restore_trees(const TreesRecord& record, Backend& backend);
 
-  // By plain traversal.
+  // The sum of the trees' terms at each row, by plain traversal.
   std::vector<double> fit() const;
   // Everything that should follow from the state and does not.
   void check(std::vector<std::string>& problems) const;
 
  private:
+  template <class Leaf>
+  void refresh_as(Backend& backend, const std::atomic<bool>* stop);
   std::int64_t most_leaves() const;
   void reserve();
   void rebuild_codes(const std::vector<std::uint8_t>& wanted, Backend& backend);

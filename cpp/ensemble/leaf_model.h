@@ -1,14 +1,17 @@
 // Leaf models: what a leaf's output means. Each is a type with
 //
+//   kName, kCombine                  its name, and how an output acts on the residual of its rows
 //   Stats                            sufficient statistics of the rows of a cell, with a sum
 //   set(sigma, leaf_sd)              before the trees of a sweep
 //   stats(weight, sum, old)          from what a pass gives: the weight and the sum of the residual
-//   of
-//                                    the cell, and the output that its rows have now
+//                                    of the cell, and the output that its rows have now
 //   log_split_gain(l, r)             log marginal likelihood of two leaves over that of one
 //   log_change_gain(l, r, l*, r*)    the same two leaves under another rule
 //   draw(stats, rng)                 an output from its conditional
-//   delta(old, now)                  what is added to the residual where the output changes
+//   draw_prior(leaf_sd, rng)         an output from its prior
+//   delta(old, now)                  what the residual is combined with where the output changes
+//   term(output), residual(t, sum)   the residual from scratch: from the target and the sum of the
+//                                    terms of all trees
 //
 // and, if kKeepsDeviations, what normal_leaf.h says of deviations. The sweep is a template over the
 // leaf model, so a new one is a file and an entry of this list.
@@ -21,5 +24,8 @@
 namespace obart {
 
 using LeafModel = std::variant<NormalLeaf>;
+
+// Throws std::invalid_argument for a name that no model of the list has.
+LeafModel make_leaf_model(const LeafSettings& settings);
 
 }  // namespace obart

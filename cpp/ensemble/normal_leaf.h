@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "backend/tasks.h"
 #include "base/planted_bugs.h"
 #include "base/random.h"
 #include "model/settings.h"
@@ -12,6 +13,9 @@ namespace obart {
 
 class NormalLeaf {
  public:
+  static constexpr const char* kName = "normal";
+  static constexpr Combine kCombine = Combine::add;
+
   // Of the partial residuals in a set of rows, each weighted by its observation weight.
   struct Stats {
     double weight = 0.0;  // number of rows where there are no weights
@@ -34,6 +38,8 @@ class NormalLeaf {
                                : weight * static_cast<double>(old))};
   }
   static float delta(float old, float now) { return old - now; }
+  static float term(float output) { return output; }
+  static double residual(double target, double sum) { return target - sum; }
 
   double precision(const Stats& s) const { return s.weight * inv_sigma2_ + inv_tau2_; }  // P
   double score(const Stats& s) const { return s.sum * inv_sigma2_; }                     // Theta
@@ -54,6 +60,9 @@ class NormalLeaf {
            fit(new_l) + fit(new_r) - fit(old_l) - fit(old_r);
   }
   float draw(const Stats& s, Rng& rng) const { return output(s, rng.normal()); }
+  static float draw_prior(double leaf_sd, Rng& rng) {
+    return static_cast<float>(leaf_sd * rng.normal());
+  }
 
   // An output is its conditional mean plus a standard normal deviation over the root of its
   // precision. Given the partial residual, deviations are independent of each other and of the

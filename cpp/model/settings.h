@@ -32,6 +32,7 @@ struct RuleSettings {
 
 // The prior of the leaf outputs, and how they are drawn.
 struct LeafSettings {
+  std::string model = "normal";  // one of ensemble/leaf_model.h
   double leaf_sd = 0.1;
   bool leaf_sd_fixed = true;  // otherwise leaf_sd^2 ~ Inv-Gamma(leaf_shape, leaf_rate)
   double leaf_shape = 1.5;

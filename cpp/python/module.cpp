@@ -1,5 +1,6 @@
 // Python's view of the core: conversions only, no logic.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
@@ -43,25 +44,24 @@ void check_rows(const Data& data, const DoubleVector& values, const char* name) 
 
 // ---- settings ----------------------------------------------------------------------------------
 
-// A member of the first ensemble's settings, or of the likelihood's, by a flat name.
+// Properties of a class that forward to a member of one of its parts.
 template <class Class, class Part, class Member>
-void bind_part(Class& settings, const char* name, Part part, Member member) {
-  using T = std::decay_t<decltype(part(std::declval<Settings&>()).*member)>;
-  settings.def_prop_rw(
-      name, [=](Settings& s) { return T(part(s).*member); },
-      [=](Settings& s, const T& value) { part(s).*member = value; });
+void bind_part(Class& c, const char* name, Part part, Member member) {
+  using Owner = typename Class::Type;
+  using T = std::decay_t<decltype(part(std::declval<Owner&>()).*member)>;
+  c.def_prop_rw(
+      name, [=](Owner& s) { return T(part(s).*member); },
+      [=](Owner& s, const T& value) { part(s).*member = value; });
 }
 
-void bind_settings(nb::module_& m) {
-  nb::class_<Settings> c(m, "Settings",
-                         "Settings of a chain, in units of the standardised outcome.");
-  c.def(nb::init<>()).def("verify", &Settings::verify).def_rw("n_threads", &Settings::n_threads);
-  const auto ensemble = [](Settings& s) -> auto& { return s.ensembles[0]; };
-  const auto depth = [](Settings& s) -> auto& { return s.ensembles[0].depth; };
-  const auto rules = [](Settings& s) -> auto& { return s.ensembles[0].rules; };
-  const auto leaf = [](Settings& s) -> auto& { return s.ensembles[0].leaf; };
-  const auto moves = [](Settings& s) -> auto& { return s.ensembles[0].moves; };
-  const auto likelihood = [](Settings& s) -> auto& { return s.likelihood; };
+// The settings of an ensemble by flat names.
+template <class Class, class Get>
+void bind_ensemble_settings(Class& c, Get ensemble) {
+  using Owner = typename Class::Type;
+  const auto depth = [=](Owner& s) -> auto& { return ensemble(s).depth; };
+  const auto rules = [=](Owner& s) -> auto& { return ensemble(s).rules; };
+  const auto leaf = [=](Owner& s) -> auto& { return ensemble(s).leaf; };
+  const auto moves = [=](Owner& s) -> auto& { return ensemble(s).moves; };
   bind_part(c, "n_trees", ensemble, &EnsembleSettings::n_trees);
   bind_part(c, "min_samples_leaf", ensemble, &EnsembleSettings::min_samples_leaf);
   bind_part(c, "alpha", depth, &DepthSettings::alpha);
@@ -73,6 +73,7 @@ void bind_settings(nb::module_& m) {
   bind_part(c, "theta_a", rules, &RuleSettings::theta_a);
   bind_part(c, "theta_b", rules, &RuleSettings::theta_b);
   bind_part(c, "theta_by_column", rules, &RuleSettings::theta_by_column);
+  bind_part(c, "leaf_model", leaf, &LeafSettings::model);
   bind_part(c, "leaf_sd", leaf, &LeafSettings::leaf_sd);
   bind_part(c, "leaf_sd_fixed", leaf, &LeafSettings::leaf_sd_fixed);
   bind_part(c, "leaf_shape", leaf, &LeafSettings::leaf_shape);
@@ -81,17 +82,38 @@ void bind_settings(nb::module_& m) {
   bind_part(c, "output_correlation", leaf, &LeafSettings::output_correlation);
   bind_part(c, "perturb_angle", moves, &MoveSettings::perturb_angle);
   bind_part(c, "perturb_shift", moves, &MoveSettings::perturb_shift);
+  // Shares of the moves: p_change and so on.
+  for (std::size_t k = 0; k < kNumMoves; ++k)
+    c.def_prop_rw((std::string("p_") + kMoveNames[k]).c_str(),
+                  [=](Owner& s) { return moves(s).share[k]; },
+                  [=](Owner& s, double share) { moves(s).share[k] = share; });
+}
+
+void bind_settings(nb::module_& m) {
+  nb::class_<EnsembleSettings> e(m, "EnsembleSettings", "Settings of an ensemble of a chain.");
+  bind_ensemble_settings(e, [](EnsembleSettings& s) -> auto& { return s; });
+
+  nb::class_<Settings> c(m, "Settings",
+                         "Settings of a chain, in units of the standardised outcome. Those of its "
+                         "first ensemble have their names here too.");
+  bind_ensemble_settings(c, [](Settings& s) -> auto& { return s.ensembles[0]; });
+  const auto likelihood = [](Settings& s) -> auto& { return s.likelihood; };
   bind_part(c, "likelihood", likelihood, &LikelihoodSettings::name);
   bind_part(c, "offset", likelihood, &LikelihoodSettings::offset);
   bind_part(c, "sigma", likelihood, &LikelihoodSettings::sigma);
   bind_part(c, "sigma_fixed", likelihood, &LikelihoodSettings::sigma_fixed);
   bind_part(c, "nu", likelihood, &LikelihoodSettings::nu);
   bind_part(c, "lambda_", likelihood, &LikelihoodSettings::lambda);
-  // Shares of the moves: p_change and so on.
-  for (std::size_t k = 0; k < kNumMoves; ++k)
-    c.def_prop_rw((std::string("p_") + kMoveNames[k]).c_str(),
-                  [k](const Settings& s) { return s.ensembles[0].moves.share[k]; },
-                  [k](Settings& s, double share) { s.ensembles[0].moves.share[k] = share; });
+  bind_part(c, "more", likelihood, &LikelihoodSettings::more);
+  c.def(nb::init<>())
+      .def("verify", &Settings::verify)
+      .def_rw("n_threads", &Settings::n_threads)
+      .def_prop_ro("n_ensembles", [](const Settings& s) { return s.ensembles.size(); })
+      .def("add_ensemble", [](Settings& s) { s.ensembles.emplace_back(); })
+      .def(
+          "ensemble",
+          [](Settings& s, std::size_t index) -> EnsembleSettings& { return s.ensembles.at(index); },
+          "index"_a, nb::rv_policy::reference_internal);
 }
 
 // ---- draws -------------------------------------------------------------------------------------
@@ -236,7 +258,11 @@ void bind_sampler(nb::module_& m) {
           [](Sampler& s, const std::vector<double>& theta) {
             s.state().ensembles[0].set_theta(theta);
           })
-      .def("ensemble", [](const Sampler& s) { return s.ensemble().to_draws(); })
+      .def(
+          "draws_of", [](const Sampler& s, std::size_t e) { return s.draws(e); }, "ensemble"_a)
+      .def(
+          "ensemble", [](const Sampler& s, std::size_t e) { return s.ensemble(e).to_draws(); },
+          "ensemble"_a = 0)
       .def("state", [](Sampler& s) { return record_to_dict(s.state()); })
       .def(
           "set_state",
@@ -246,8 +272,10 @@ void bind_sampler(nb::module_& m) {
           "set_draws", [](Sampler& s, const Draws& draws) { s.set_draws(draws); }, "draws"_a)
       .def(
           "set_ensemble",
-          [](Sampler& s, const Draws& draws, std::int64_t index) { s.set_ensemble(draws, index); },
-          "draws"_a, "index"_a = 0)
+          [](Sampler& s, const Draws& draws, std::int64_t index, std::size_t e) {
+            s.set_ensemble(draws, index, e);
+          },
+          "draws"_a, "index"_a = 0, "ensemble"_a = 0)
       .def(
           "set_y",
           [](Sampler& s, DoubleVector y) {
@@ -255,12 +283,16 @@ void bind_sampler(nb::module_& m) {
             s.set_y(y.data());
           },
           "y"_a)
-      .def("fit", [](const Sampler& s) { return to_numpy(s.ensemble().fit()); })
-      .def("residual",
-           [](const Sampler& s) {
-             const float* residual = s.ensemble().residual.data();
-             return to_numpy(std::vector<float>(residual, residual + s.data().n_rows()));
-           })
+      .def(
+          "fit", [](const Sampler& s, std::size_t e) { return to_numpy(s.ensemble(e).fit()); },
+          "ensemble"_a = 0)
+      .def(
+          "residual",
+          [](const Sampler& s, std::size_t e) {
+            const float* residual = s.ensemble(e).residual.data();
+            return to_numpy(std::vector<float>(residual, residual + s.data().n_rows()));
+          },
+          "ensemble"_a = 0)
       .def("check", &Sampler::check);
 }
 
@@ -312,12 +344,16 @@ NB_MODULE(_core, m) {
         PriorDraw draw = draw_prior(*data, settings, rng);
         nb::dict scales;
         scales["sigma"] = draw.sigma;
-        scales["theta"] = copy_to_numpy(draw.ensembles[0].theta);
-        scales["leaf_sd"] = draw.ensembles[0].leaf_sd;
+        for (std::size_t e = 0; e < draw.ensembles.size(); ++e) {
+          const std::string prefix = ensemble_prefix(e);
+          scales[(prefix + "theta").c_str()] = copy_to_numpy(draw.ensembles[e].theta);
+          scales[(prefix + "leaf_sd").c_str()] = draw.ensembles[e].leaf_sd;
+          if (e > 0) scales[(prefix + "trees").c_str()] = nb::cast(draw.ensembles[e].trees);
+        }
         return std::pair<Draws, nb::dict>(std::move(draw.ensembles[0].trees), scales);
       },
       "data"_a, "settings"_a, "seed"_a, "stream"_a,
-      "An ensemble from the prior, and the scales that were drawn with it.");
+      "The first ensemble from the prior, and what was drawn with it, by name.");
 }
 
 }  // namespace obart

@@ -45,9 +45,13 @@ class TreeSimulator {
     EnsembleDraw out{Draws(settings_.n_trees, data_.p_cont(), data_.n_levels()), theta,
                      leaf.leaf_sd};
     if (!leaf.leaf_sd_fixed) out.leaf_sd = std::sqrt(leaf.leaf_rate / rng.gamma(leaf.leaf_shape));
-    for (Tree& tree : trees)
-      for (int code = 0; code < tree.n_leaves(); ++code)
-        tree.leaf_node(code).output = static_cast<float>(out.leaf_sd * rng.normal());
+    std::visit(
+        [&](const auto& model) {
+          for (Tree& tree : trees)
+            for (int code = 0; code < tree.n_leaves(); ++code)
+              tree.leaf_node(code).output = model.draw_prior(out.leaf_sd, rng);
+        },
+        make_leaf_model(leaf));
     out.trees.keep(data_, pools, trees, {});
     return out;
   }

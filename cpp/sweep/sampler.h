@@ -29,7 +29,7 @@ class Sampler {
   // n_burn sweeps, then n_draws * n_thin sweeps of which every n_thin-th is kept.
   void run(std::int64_t n_burn, std::int64_t n_draws, std::int64_t n_thin, Control& control);
 
-  const Draws& draws(std::size_t e = 0) const { return draws_[e]; }
+  const Draws& draws(std::size_t e = 0) const { return draws_.at(e); }
   const Trace& trace() const { return trace_; }
   const std::vector<double>& burn_sigma() const { return burn_sigma_; }
 
@@ -37,7 +37,7 @@ class Sampler {
   const Settings& settings() const { return settings_; }
   ChainState& state() { return state_; }
   const ChainState& state() const { return state_; }
-  const Ensemble& ensemble(std::size_t e = 0) const { return state_.ensembles[e]; }
+  const Ensemble& ensemble(std::size_t e = 0) const { return state_.ensembles.at(e); }
 
   void set_y(const double* y);
   // The trees of a draw, all marked as changed.

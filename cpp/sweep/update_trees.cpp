@@ -28,6 +28,7 @@ class TreeUpdater {
 
   void run(Backend& backend, StopFlag stop) {
     PassTask task{};
+    task.combine = Leaf::kCombine;
     task.residual = ensemble_.residual.data();
     task.weight = ensemble_.weights();
     task.n_groups = ensemble_.data.n_groups();

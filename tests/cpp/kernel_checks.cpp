@@ -76,6 +76,7 @@ struct Passed {
   std::vector<SumCell> cells;
   std::vector<double> sums, weights;
   bool with_apply, with_right, with_map;
+  Combine combine;
   int apply_codes;
 
   Passed(Rng& rng, std::int64_t n_groups, int n_codes) {
@@ -87,6 +88,7 @@ struct Passed {
     with_apply = rng.below(4) != 0;
     with_right = rng.below(2) == 0;
     with_map = rng.below(2) == 0;
+    combine = rng.below(4) == 0 ? Combine::multiply : Combine::add;
     apply_code = random_codes(rng, n_rows, codes);
     const auto first = static_cast<std::uint8_t>(rng.below(2) == 0 ? codes - 1 : rng.below(codes));
     const auto second = static_cast<std::uint8_t>(rng.below(codes));
@@ -131,6 +133,7 @@ struct Passed {
 
   void run(const CpuKernels& kernels) {
     PassTask task{};
+    task.combine = combine;
     task.residual = residual.data();
     task.weight = weight.empty() ? nullptr : weight.data();
     task.n_groups = static_cast<std::int64_t>(residual.size()) / kGroupRows;
@@ -159,7 +162,8 @@ struct Passed {
   void run_plainly() {
     for (std::size_t i = 0; with_apply && i < residual.size(); ++i) {
       const bool right = with_right && bit(apply_right, i);
-      residual[i] += (right ? right_delta : left_delta)[apply_code[i]];
+      const float delta = (right ? right_delta : left_delta)[apply_code[i]];
+      residual[i] = combine == Combine::add ? residual[i] + delta : residual[i] * delta;
       if (with_map) apply_code[i] = (right ? right_map : left_map)[apply_code[i]];
     }
     if (with_apply && !apply_present.empty()) apply_present = codes_by_block(apply_code);

@@ -47,7 +47,15 @@ struct CellKeys {
     if (by_table) cell_of[0][kTableSize - 1] = cell_of[1][kTableSize - 1] = kTableSize - 1;
   }
 
-  // `right` is the block's, or null.
+  // The same for any number of cells; `right` is the block's, or null.
+  void find(std::uint8_t* key, const std::uint8_t* code, const std::uint64_t* right,
+            std::int64_t n_groups) const {
+    if (by_table) return look_up(key, code, right, n_groups);
+    for (std::int64_t i = 0; i < n_groups * kGroupRows; ++i) {
+      const std::uint64_t bits = right != nullptr ? right[i / kGroupRows] : 0;
+      key[i] = static_cast<std::uint8_t>(code[i] | ((bits >> (i % kGroupRows)) & 1U) * kRight);
+    }
+  }
   void look_up(std::uint8_t* key, const std::uint8_t* code, const std::uint64_t* right,
                std::int64_t n_groups) const {
     for (std::int64_t g = 0; g < n_groups; ++g) {
@@ -244,6 +252,45 @@ class MovedCodes {
   bool moves_ = false;
   CodeMask moved_ = 0;
 };
+
+// A pass whose changes are factors, in plain loops.
+template <bool Weighted>
+void multiply_and_sum(const PassTask& task, const BlockSums& out, std::int64_t first_block,
+                      std::int64_t last_block) {
+  const CellKeys keys(task);
+  const MovedCodes moved(task);
+  const float* const delta[2] = {task.apply.left_delta, task.apply.right_delta};
+  alignas(64) std::uint8_t key[kBlockRows];
+  for (std::int64_t b = first_block; b < last_block; ++b) {
+    const std::int64_t first_group = b * kBlockGroups;
+    const std::int64_t n_groups = std::min(kBlockGroups, task.n_groups - first_group);
+    const std::int64_t n_rows = n_groups * kGroupRows;
+    float* residual = task.residual + b * kBlockRows;
+    if (task.apply.code != nullptr) {
+      const std::uint64_t* right = apply_right_of(task, b);
+      const std::uint8_t* code = task.apply.code + b * kBlockRows;
+      for (std::int64_t i = 0; i < n_rows; ++i) {
+        const std::uint64_t bits = right != nullptr ? right[i / kGroupRows] : 0;
+        residual[i] *= delta[(bits >> (i % kGroupRows)) & 1U][code[i]];
+      }
+      if (moved.concerns(b)) {
+        remap_plain(task, right, first_group, n_groups);
+        moved.update(b, n_rows);
+      }
+    }
+    if (keys.n_cells == 0) continue;
+    keys.find(key, task.sum.code + b * kBlockRows, sum_right_of(task, b), n_groups);
+    const float* weight = Weighted ? task.weight + b * kBlockRows : nullptr;
+    sum_by_table<Weighted>({residual, weight, key, n_rows}, keys, out.residual + b * keys.n_cells,
+                           Weighted ? out.weight + b * keys.n_cells : nullptr);
+  }
+}
+
+inline void multiply_and_sum(const PassTask& task, const BlockSums& out, std::int64_t first_block,
+                             std::int64_t last_block) {
+  (task.weight != nullptr ? multiply_and_sum<true>
+                          : multiply_and_sum<false>)(task, out, first_block, last_block);
+}
 
 }  // namespace cells
 }  // namespace

@@ -490,6 +490,8 @@ void pass_known(const PassTask& task, const BlockSums& out, std::int64_t first_b
 
 void apply_and_sum(const PassTask& task, const BlockSums& out, std::int64_t first_block,
                    std::int64_t last_block) {
+  if (task.combine == Combine::multiply)
+    return cells::multiply_and_sum(task, out, first_block, last_block);
   const bool is_known = task.apply.masks != nullptr || task.sum.masks != nullptr;
   if (task.weight != nullptr)
     (is_known ? pass_known<true> : pass_unknown<true>)(task, out, first_block, last_block);

@@ -218,6 +218,8 @@ void sum_block(const CellSums& sum, const BlockSums& out, const cells::SumBlock&
 
 void apply_and_sum(const PassTask& task, const BlockSums& out, std::int64_t first_block,
                    std::int64_t last_block) {
+  if (task.combine == Combine::multiply)
+    return cells::multiply_and_sum(task, out, first_block, last_block);
   const cells::CellKeys keys(task);
   const cells::CellsOfCodes of_codes(task, keys);
   const cells::MovedCodes moved(task);
