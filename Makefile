@@ -149,12 +149,9 @@ docs-check: docs  ## Look at the site in Chromium, narrow and wide, light and da
 
 .PHONY: tutorials
 tutorials: .venv-tutorials/.tools  ## Make the tutorials' changes in a copy, build it, test it
-	rm -rf build/tutorials/copy && mkdir -p build/tutorials/copy/tests
-	cp -r cpp src CMakeLists.txt pyproject.toml README.md LICENSE build/tutorials/copy
-	cp -r tests/cpp build/tutorials/copy/tests
-	for patch in docs/extend/*.patch; do \
-	  git apply -C1 --directory=build/tutorials/copy "$$patch"; done
-	$(call install,.venv-tutorials,tutorials/core,build/tutorials/copy)
+	rm -rf build/tutorials/copy && mkdir -p build/tutorials/copy
+	.venv-tutorials/bin/python docs/extend/build.py build/tutorials/copy
+	$(call install,.venv-tutorials,tutorials/core,./build/tutorials/copy)
 	for script in docs/extend/*_test.py; do .venv-tutorials/bin/python "$$script"; done
 
 .venv-tutorials/.tools: pyproject.toml

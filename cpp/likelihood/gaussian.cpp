@@ -1,5 +1,4 @@
 // y ~ N(f, sigma^2 / w): the outcome itself is what the trees are to explain.
-#include "base/planted_bugs.h"
 #include "likelihood/likelihood.h"
 
 namespace obart {
@@ -19,19 +18,6 @@ class Gaussian final : public Likelihood {
     const Ensemble& f = ensembles[0];
     sigma = draw_sigma(static_cast<double>(f.data.n_rows()), weighted_squares(f), rng);
   }
-
-  // Quadratic in the factor.
-  void begin_scaling(const Ensembles& ensembles, std::size_t e, double sigma) override {
-    sums_ = fit_sums(ensembles[e]);
-    inv_sigma2_ = 1.0 / (sigma * sigma);
-  }
-  double log_scaled(double factor) const override {
-    return inv_sigma2_ * factor * (sums_.target_fit - 0.5 * factor * sums_.fit_fit);
-  }
-
- private:
-  FitSums sums_;
-  double inv_sigma2_ = 1.0;
 };
 
 }  // namespace

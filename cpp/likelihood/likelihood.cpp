@@ -40,6 +40,15 @@ double Likelihood::draw_sigma(double n_rows, double squares, Rng& rng) const {
   return std::sqrt(rate / rng.gamma(shape));
 }
 
+void Likelihood::begin_scaling(const Ensembles& ensembles, std::size_t e, double sigma) {
+  fit_sums_ = fit_sums(ensembles[e]);
+  inv_sigma2_ = 1.0 / (sigma * sigma);
+}
+
+double Likelihood::log_scaled(double factor) const {
+  return inv_sigma2_ * factor * (fit_sums_.target_fit - 0.5 * factor * fit_sums_.fit_fit);
+}
+
 std::unique_ptr<Likelihood> make_likelihood(const Data& data, const Settings& settings) {
   const std::string& name = settings.likelihood.name;
 #define OBART_LIKELIHOOD(known) \

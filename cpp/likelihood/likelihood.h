@@ -33,6 +33,14 @@ struct NamedScale {
   double value;
 };
 
+// Sums of w r^2; of w t f and of w f^2, f = t - r: targets t and residuals r of the rows, in lanes
+// and blocks of fixed order.
+struct FitSums {
+  double target_fit = 0.0, fit_fit = 0.0;
+};
+double weighted_squares(const Ensemble& ensemble);
+FitSums fit_sums(const Ensemble& ensemble);
+
 class Likelihood {
  public:
   explicit Likelihood(const LikelihoodSettings& settings) : settings_(settings) {}
@@ -55,14 +63,14 @@ class Likelihood {
 
   // A sampled leaf_sd is scaled together with all outputs of its ensemble; then f becomes factor
   // times f. begin_scaling reads the rows once, log_scaled gives the log likelihood of a factor, up
-  // to a constant, with latents integrated out.
+  // to a constant. By default latents stay what they are, and it is quadratic in the factor.
   struct Scaling {
     std::int64_t many_rows;  // from here on not in every sweep
     double width;            // of the steps of the slice sampler, in log factor
   };
   virtual Scaling scaling() const { return {8192, 0.1}; }
-  virtual void begin_scaling(const Ensembles& ensembles, std::size_t e, double sigma) = 0;
-  virtual double log_scaled(double factor) const = 0;
+  virtual void begin_scaling(const Ensembles& ensembles, std::size_t e, double sigma);
+  virtual double log_scaled(double factor) const;
 
   // What the likelihood has of its own: scales to be traced, and fields of the state (latents that
   // a sweep does not draw before it uses them).
@@ -76,6 +84,8 @@ class Likelihood {
 
  private:
   const LikelihoodSettings& settings_;
+  FitSums fit_sums_;  // of the last begin_scaling
+  double inv_sigma2_ = 1.0;
 };
 
 // Throws std::invalid_argument that lists the names, for others.
@@ -85,13 +95,5 @@ std::unique_ptr<Likelihood> make_likelihood(const Data& data, const Settings& se
   std::unique_ptr<Likelihood> make_##name(const Data& data, const Settings& settings);
 OBART_LIKELIHOODS(OBART_LIKELIHOOD)
 #undef OBART_LIKELIHOOD
-
-// Sums of w r^2; of w t f and of w f^2, f = t - r: targets t and residuals r of the rows, in lanes
-// and blocks of fixed order.
-struct FitSums {
-  double target_fit = 0.0, fit_fit = 0.0;
-};
-double weighted_squares(const Ensemble& ensemble);
-FitSums fit_sums(const Ensemble& ensemble);
 
 }  // namespace obart

@@ -1,0 +1,79 @@
+"""Make the tutorials' changes in a copy of the sources: new files, and a line for each.
+
+    python docs/extend/build.py FOLDER
+"""
+
+import shutil
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+
+# A line of the sources -> what stands there with the change. A likelihood, a move and a leaf model
+# are an entry of a list.
+LINES = {
+    "cpp/likelihood/likelihood.h": {
+        "  X(none)": "  X(none)                    \\\n  X(student_t)               \\\n  X(varying_noise)",
+    },
+    "cpp/moves/list.h": {"  X(perturb)": "  X(perturb)           \\\n  X(recut)"},
+    "cpp/ensemble/leaf_model.h": {
+        '#include "ensemble/normal_leaf.h"': (
+            '#include "ensemble/normal_leaf.h"\n#include "ensemble/variance_leaf.h"'
+        ),
+        "std::variant<NormalLeaf>": "std::variant<NormalLeaf, VarianceLeaf>",
+    },
+}
+# Another prior of a rule's direction: entries of phi that are equal up to sign.
+SIGN_RULES = {
+    "cpp/model/settings.h": {
+        "  double theta = 0.5;": "  bool sign_rules = false;  // sums and differences\n  double theta = 0.5;"
+    },
+    "cpp/model/rule_prior.h": {"  bool axis_rules_;\n": "  bool axis_rules_;\n  bool sign_rules_;\n"},
+    "cpp/model/rule_prior.cpp": {
+        "      axis_rules_(settings.rules.axis_rules),\n": (
+            "      axis_rules_(settings.rules.axis_rules),\n"
+            "      sign_rules_(settings.rules.sign_rules),\n"
+        ),
+        "slab_[k] = rng.normal();": (
+            "slab_[k] = sign_rules_ ? (rng.coin() ? 1.0 : -1.0) : rng.normal();"
+        ),
+    },
+    # Signs have no neighbours: only the cut moves.
+    "cpp/moves/perturb.cpp": {
+        "if (phi.size() > 1) {": "if (phi.size() > 1 && !context.settings.rules.sign_rules) {"
+    },
+    "cpp/python/module.cpp": {
+        '  bind_part(c, "axis_rules", rules, &RuleSettings::axis_rules);\n': (
+            '  bind_part(c, "axis_rules", rules, &RuleSettings::axis_rules);\n'
+            '  bind_part(c, "sign_rules", rules, &RuleSettings::sign_rules);\n'
+        )
+    },
+}
+
+
+def change(text: str, lines: dict[str, str]) -> str:
+    """Return a source with the lines changed; each must be there once."""
+    for old, new in lines.items():
+        if text.count(old) != 1:
+            raise ValueError(f"{old!r} stands {text.count(old)} times")
+        text = text.replace(old, new)
+    return text
+
+
+def build(copy: Path) -> None:
+    """Write the changed copy."""
+    for folder in ("cpp", "src", "tests/cpp"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("*.so"))
+    for file in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / file, copy)
+    for folder in ("likelihood", "moves", "ensemble"):
+        for file in (HERE / folder).iterdir():
+            shutil.copy(file, copy / "cpp" / folder)
+    for name, lines in (LINES | SIGN_RULES).items():
+        path = copy / name
+        path.write_text(change(path.read_text(), lines))
+
+
+if __name__ == "__main__":
+    build(Path(sys.argv[1]))
