@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, UnseenLevelWarning
-from obliquebart.prior import PRESETS
+from obliquebart.model.parameters import PRESETS
 from obliquebart.study.datasets import Library
-from obliquebart.study.problems import Problem
+from obliquebart.study.train_test import TrainTest
 
 HERE = Path(__file__).resolve().parent
 LINES = HERE / "results" / "ablation.jsonl"  # every unit; not committed
@@ -77,7 +77,7 @@ library: Library
 inner: bool
 
 
-def inner_problem(problem: Problem, split: int) -> Problem:
+def inner_problem(problem: TrainTest, split: int) -> TrainTest:
     """Hold a quarter of the training rows out."""
     n = len(problem.y_train)
     held_out = np.random.default_rng([split, n]).permutation(n) < n // 4

@@ -71,7 +71,9 @@ def _friedman_parts(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _sampler(n: int) -> dict[str, int]:
     from obliquebart import _core
-    from obliquebart.prior import Hyperparameters, calibrate, continuous_outcome
+    from obliquebart.model.calibration import calibrate
+    from obliquebart.model.outcome import continuous_outcome
+    from obliquebart.model.parameters import Hyperparameters
 
     x, y = _friedman_parts(n)
     x *= 2

@@ -10,15 +10,10 @@ import pytest
 from scipy import stats
 
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
-from obliquebart.prior import (
-    Hyperparameters,
-    binary_outcome,
-    calibrate,
-    continuous_outcome,
-    settings_from_dict,
-    settings_to_dict,
-)
-from obliquebart.sampling import Schedule
+from obliquebart.model.calibration import calibrate
+from obliquebart.model.outcome import binary_outcome, continuous_outcome
+from obliquebart.model.parameters import Hyperparameters, Schedule
+from obliquebart.model.settings import settings_from_dict, settings_to_dict
 
 
 def calibrated(y, p_cont=3, **given):

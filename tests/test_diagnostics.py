@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import small_models
 from obliquebart import ObliqueBARTRegressor
-from obliquebart.diagnostics import Diagnostics, choose_rows, diagnose, measure
+from obliquebart.posterior.diagnostics import Diagnostics, choose_rows, diagnose, measure
 
 
 def judged(chains, **settings):

@@ -11,9 +11,11 @@ import numpy as np
 from problem import Problem
 
 from obliquebart import ObliqueBARTRegressor, _core
-from obliquebart.chains import Columns
-from obliquebart.chains import Problem as EngineProblem
-from obliquebart.prior import Hyperparameters, binary_outcome, calibrate, continuous_outcome
+from obliquebart.model.calibration import calibrate
+from obliquebart.model.outcome import binary_outcome, continuous_outcome
+from obliquebart.model.parameters import Hyperparameters
+from obliquebart.model.training import TrainingProblem as EngineProblem
+from obliquebart.table.encoded import EncodedTable
 
 
 def version() -> str:
@@ -44,7 +46,7 @@ def sampler(
     engine = calibrate(hyper.validated(), outcome, problem.x.shape[1])
     for name, value in settings.items():
         setattr(engine, name, value)
-    scaled = Columns(scale(problem.x), np.empty((0, len(problem.y)), np.uint32), [])
+    scaled = EncodedTable(scale(problem.x), np.empty((0, len(problem.y)), np.uint32), [])
     ready = EngineProblem(scaled, outcome.values, None, engine).to_core()
     return ready.sampler(problem.seed, 0)
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from obliquebart.encoding.tables import read_table
+from obliquebart.table.frames import read_table
 
 __all__ = [
     "check_choice",

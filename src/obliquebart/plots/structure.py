@@ -11,13 +11,13 @@ from matplotlib.text import Text
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from obliquebart.chains import Columns
-from obliquebart.diagnostics import choose_rows, take_rows
-from obliquebart.encoding.scaling import ColumnScale
-from obliquebart.inspection import Inclusion, Rules, variable_inclusion
+from obliquebart.explain.rules import Inclusion, Rules, variable_inclusion
+from obliquebart.explain.trees import Leaf, Split, Tree, label
 from obliquebart.plots.style import ACCENT, INK, SECOND, legend_above, new_axes, posterior_of
-from obliquebart.posterior import Posterior
-from obliquebart.trees import Leaf, Split, Tree, label
+from obliquebart.posterior.diagnostics import choose_rows, take_rows
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.table.encoded import EncodedTable
+from obliquebart.table.scaling import ColumnScale
 from obliquebart.validation import check_count
 
 __all__ = ["NoSurfaceError", "inclusion", "surface", "tree"]
@@ -192,7 +192,7 @@ class _Ticks:
         return np.asarray(np.interp(scaled, self._heights, self._fine), dtype=np.float64)
 
 
-def _ticks(posterior: Posterior, j: int, encoded: Columns) -> _Ticks:
+def _ticks(posterior: Posterior, j: int, encoded: EncodedTable) -> _Ticks:
     scale = posterior.encoding.columns[j]
     if not isinstance(scale, ColumnScale):
         raise ValueError(
@@ -208,7 +208,7 @@ def _ticks(posterior: Posterior, j: int, encoded: Columns) -> _Ticks:
     return _Ticks(scale, row, encoded.x_cont[row])
 
 
-def _best_pair(posterior: Posterior, encoded: Columns) -> tuple[str, str]:
+def _best_pair(posterior: Posterior, encoded: EncodedTable) -> tuple[str, str]:
     """Return the two most used continuous columns; those with two values only come last."""
     encoding = posterior.encoding
     scales = [c for c in encoding.columns if isinstance(c, ColumnScale)]
@@ -252,7 +252,7 @@ def _positions(posterior: Posterior, columns: tuple[str | int, str | int]) -> tu
 
 
 def _surface_values(
-    posterior: Posterior, encoded: Columns, pair: tuple[int, int], ticks: list[_Ticks]
+    posterior: Posterior, encoded: EncodedTable, pair: tuple[int, int], ticks: list[_Ticks]
 ) -> FloatArray:
     """Return the mean prediction at every point of the grid, second column by first."""
     n_draws = int(posterior.draws.n_draws)
@@ -264,7 +264,7 @@ def _surface_values(
     x_cat = np.tile(base.x_cat, GRID * GRID)
     x_cont[ticks[0].row] = np.repeat(np.tile(ticks[0].scaled, GRID), len(rows))
     x_cont[ticks[1].row] = np.repeat(np.repeat(ticks[1].scaled, GRID), len(rows))
-    mean = thinned.summarise(Columns(x_cont, x_cat, encoded.n_levels)).mean
+    mean = thinned.summarise(EncodedTable(x_cont, x_cat, encoded.n_levels)).mean
     return np.asarray(mean.reshape(GRID, GRID, len(rows)).mean(axis=2), dtype=np.float64)
 
 

@@ -1,0 +1,258 @@
+"""Run the chains: in threads of this process, or as pickled work on a joblib backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from joblib.parallel import get_active_backend
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from obliquebart import _core
+from obliquebart.model.parameters import Schedule
+from obliquebart.model.settings import settings_from_dict, settings_to_dict
+from obliquebart.model.training import TrainingProblem
+from obliquebart.sampling.chain import Chain, Recorder, Runner, Start, State, Task, Trace
+from obliquebart.sampling.memory import require_memory
+from obliquebart.sampling.progress import FitProgress
+from obliquebart.table.encoded import EncodedTable
+
+__all__ = ["Run", "check_seed", "effective_jobs", "new_seed", "run"]
+
+POLL_SECONDS = 0.1
+# What a kept tree costs at least: its structure's number and one leaf output.
+SMALLEST_TREE_BYTES = 8
+
+
+class Run(NamedTuple):
+    """The chains of a fit; shorter ones than asked for where the user stopped it."""
+
+    chains: list[Chain]
+    interrupted: bool
+
+
+def check_seed(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    """Return scikit-learn's random state, with the parameter's name in the error."""
+    try:
+        state: np.random.RandomState = check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state={random_state!r} must be None, an integer in [0, 2^32) or a "
+            "numpy.random.RandomState."
+        ) from error
+    return state
+
+
+def new_seed(random_state: int | np.random.RandomState | None) -> int:
+    """Return a 64-bit seed from scikit-learn's idea of a random state."""
+    halves = check_seed(random_state).randint(0, 2**32, size=2, dtype=np.uint64)
+    return int(halves[0]) << 32 | int(halves[1])
+
+
+def effective_jobs(n_jobs: int | None) -> int:
+    """Return how many jobs `n_jobs` means here, as joblib counts (None: 1, or the context's)."""
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer))
+    ):
+        raise TypeError(
+            f"n_jobs={n_jobs!r} must be None or an integer, not {type(n_jobs).__name__}."
+        )
+    if n_jobs == 0:
+        raise ValueError(
+            "n_jobs=0 is out of range: use None, a positive number, or -1 for all cores."
+        )
+    return max(int(joblib.effective_n_jobs(n_jobs)), 1)
+
+
+def run(
+    problem: TrainingProblem,
+    schedule: Schedule,
+    seed: int,
+    n_jobs: int | None = None,
+    progress: FitProgress | None = None,
+    starts: Sequence[Start | None] | None = None,
+    recorder: Recorder | None = None,
+) -> Run:
+    """Run the chains of one fit.
+
+    A chain's draws depend on the seed and its number only, never on `n_jobs` or on the
+    backend. A KeyboardInterrupt stops all chains and returns what they have kept; it is raised
+    again where no chain has kept a draw.
+
+    Parameters
+    ----------
+    problem : TrainingProblem
+        Columns, outcomes and settings.
+    schedule : Schedule
+        Chains and sweeps.
+    seed : int
+        Unsigned, 64 bits; chain c takes the c-th stream of it.
+    n_jobs : int or None
+        Chains at a time, and threads within a chain where there are more jobs than chains.
+    progress : FitProgress or None
+        Told every tenth of a second how far the chains are.
+    starts : sequence of Start or None, one for each chain
+        Where a chain goes on; None begins a new one. The draws are those of a chain that was never
+        interrupted, bit for bit.
+    recorder : Recorder or None
+        Gets the chains while they run. In other processes that is when a chain has finished.
+
+    Returns
+    -------
+    Run
+        One `Chain` a chain, in order; chains without a draw are left out after an interrupt.
+    """
+    _require_memory(problem, schedule)
+    jobs = effective_jobs(n_jobs)
+    tasks = [
+        Task(schedule, seed, chain, starts[chain] if starts else None)
+        for chain in range(schedule.n_chains)
+    ]
+    if _wants_processes():
+        return _run_on_backend(problem, tasks, jobs, recorder)
+    return _run_in_threads(problem, tasks, jobs, progress or FitProgress(False), recorder)
+
+
+def _wants_processes() -> bool:
+    """Say whether the user has chosen a backend that does not share this process's memory."""
+    # With prefer="threads" joblib answers threads unless a context names another backend.
+    backend, _ = get_active_backend(prefer="threads")
+    return not getattr(backend, "supports_sharedmem", False)
+
+
+def _require_memory(problem: TrainingProblem, schedule: Schedule) -> None:
+    n_trees = int(problem.settings.n_trees)
+    kept = schedule.n_chains * schedule.n_draws * n_trees * SMALLEST_TREE_BYTES
+    require_memory(
+        kept,
+        f"Keeping {schedule.n_chains} chains of {schedule.n_draws} draws of {n_trees} trees",
+        "Lower n_draws, n_chains or n_trees, or keep fewer sweeps with n_thin.",
+    )
+    require_memory(
+        # A leaf code a row and tree is one byte, for the current and for the proposed partition.
+        2 * problem.columns.n_rows * n_trees,
+        f"A chain with {n_trees} trees on {problem.columns.n_rows} rows",
+        "Lower n_trees or fit a sample of the rows.",
+    )
+
+
+def _run_in_threads(
+    problem: TrainingProblem,
+    tasks: list[Task],
+    jobs: int,
+    progress: FitProgress,
+    recorder: Recorder | None,
+) -> Run:
+    problem.settings.n_threads = max(jobs // len(tasks), 1)
+    core = problem.to_core()
+    runners = [Runner(task, recorder) for task in tasks]
+
+    def work(runner: Runner) -> Chain | None:
+        return runner.start if runner.stopped else runner.run(core)
+
+    pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
+    futures = [pool.submit(work, runner) for runner in runners]
+    interrupted = False
+    try:
+        _watch(futures, runners, progress, recorder)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        # After an interrupt or an error; a chain that has finished does not mind.
+        for runner in runners:
+            runner.stop()
+        progress.close()
+        pool.shutdown(wait=True)
+        if recorder is not None:
+            recorder.flush()
+    finished = [future.result() for future in futures]
+    if recorder is not None:
+        recorder.report()
+    chains = [chain for chain in finished if chain is not None and chain.draws.n_draws > 0]
+    if interrupted and not chains:
+        raise KeyboardInterrupt
+    return Run(chains, interrupted)
+
+
+def _watch(
+    futures: list[Future[Chain | None]],
+    runners: list[Runner],
+    progress: FitProgress,
+    recorder: Recorder | None,
+) -> None:
+    """Wait for all chains, reporting progress, and return early if one of them failed."""
+    progress.open(len(futures))
+    pending: set[Future[Chain | None]] = set(futures)
+    while pending:
+        done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
+        if any(future.exception() is not None for future in done):
+            return
+        progress.update([runner.snapshot() for runner in runners])
+        if recorder is not None:
+            recorder.report()
+
+
+# A chain as arrays and numbers that pickle: draws, trace, state, sweeps done.
+_PlainChain = tuple[dict[str, Any], Trace, State | None, int]
+
+
+class _Work(NamedTuple):
+    """One chain's work as plain arrays, for another process or machine."""
+
+    columns: EncodedTable
+    y: NDArray[np.float64]
+    weights: NDArray[np.float64] | None
+    settings: dict[str, Any]
+    task: Task
+    start: _PlainChain | None
+
+
+def _run_remotely(work: _Work) -> _PlainChain:
+    problem = TrainingProblem(work.columns, work.y, work.weights, settings_from_dict(work.settings))
+    task = work.task
+    if work.start is not None:
+        task = task._replace(start=_from_plain(work.columns, work.start))
+    chain = Runner(task).run(problem.to_core())
+    return _to_plain(Start(chain, task.schedule.n_sweeps))
+
+
+def _run_on_backend(
+    problem: TrainingProblem, tasks: list[Task], jobs: int, recorder: Recorder | None
+) -> Run:
+    columns, y, weights, _ = problem
+    settings = settings_to_dict(problem.settings)
+    call: Callable[..., Any] = joblib.delayed(_run_remotely)
+    works = [
+        _Work(columns, y, weights, settings, task._replace(start=None), _maybe_plain(task.start))
+        for task in tasks
+    ]
+    # One after another, if possible, so that a finished chain is put away at once.
+    backend, _ = get_active_backend()
+    return_as = "generator" if getattr(backend, "supports_return_generator", False) else "list"
+    results = joblib.Parallel(n_jobs=jobs, return_as=return_as)(call(work) for work in works)
+    chains = []
+    for task, result in zip(tasks, results, strict=True):
+        chains.append(_from_plain(columns, result).chain)
+        if recorder is not None:
+            recorder.keep(task.chain, chains[-1], finished=True)
+            recorder.report()
+    return Run(chains, interrupted=False)
+
+
+def _maybe_plain(start: Start | None) -> _PlainChain | None:
+    return None if start is None else _to_plain(start)
+
+
+def _to_plain(start: Start) -> _PlainChain:
+    draws, trace, state = start.chain
+    return draws.to_arrays(), trace, state, start.n_done
+
+
+def _from_plain(columns: EncodedTable, plain: _PlainChain) -> Start:
+    arrays, trace, state, n_done = plain
+    draws = _core.Draws.from_arrays(arrays, len(columns.x_cont), columns.n_levels)
+    return Start(Chain(draws, trace, state), n_done)
