@@ -80,7 +80,7 @@ class Likelihood(ABC):
         """Whether outcomes are labels."""
         return self.task == "classification"
 
-    # ---- a data file ------------------------------------------------------------------------------
+    # ---- a data file -----------------------------------------------------------------------------
 
     def from_column(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return numbers or text of a data file as `fit` takes them."""
