@@ -24,9 +24,9 @@ from typing import Any
 import numpy as np
 
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, UnseenLevelWarning
-from obliquebart.prior import PRESETS
+from obliquebart.model.parameters import PRESETS
 from obliquebart.study.datasets import Library
-from obliquebart.study.problems import Problem
+from obliquebart.study.train_test import TrainTest
 
 HERE = Path(__file__).resolve().parent
 LINES = HERE / "results" / "ablation.jsonl"  # every unit; not committed
@@ -44,7 +44,7 @@ MOVES = replace(
     stretch=OURS.stretch,
 )
 BLEND = replace(MOVES, feature_scaling="blend")
-LEARNED = replace(BLEND, leaf_shape=OURS.leaf_shape, probit_leaf_shape=OURS.probit_leaf_shape)
+LEARNED = replace(BLEND, leaf_shape=OURS.leaf_shape)
 COLUMNS = replace(LEARNED, theta_weight=OURS.theta_weight, axis_theta_a=OURS.axis_theta_a)
 NOISE = replace(COLUMNS, sigma_quantile=OURS.sigma_quantile)
 assert NOISE == OURS
@@ -77,7 +77,7 @@ library: Library
 inner: bool
 
 
-def inner_problem(problem: Problem, split: int) -> Problem:
+def inner_problem(problem: TrainTest, split: int) -> TrainTest:
     """Hold a quarter of the training rows out."""
     n = len(problem.y_train)
     held_out = np.random.default_rng([split, n]).permutation(n) < n // 4

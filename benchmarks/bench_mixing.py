@@ -30,16 +30,12 @@ from problem import friedman
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from obliquebart import UnseenLevelWarning, _core
-from obliquebart.chains import Columns, Problem
-from obliquebart.encoding import Encoding
-from obliquebart.prior import (
-    PRESETS,
-    Hyperparameters,
-    binary_outcome,
-    calibrate,
-    continuous_outcome,
-)
+from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.model.calibration import calibrate
+from obliquebart.model.parameters import PRESETS, Hyperparameters
+from obliquebart.model.training import TrainingProblem
 from obliquebart.study.datasets import Library
+from obliquebart.table import Encoding
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(os.environ.get("OBLIQUEBART_DATA", FOLDER))
@@ -162,17 +158,15 @@ def _sample(table: Table, preset: Any, length: Length, seed: int) -> tuple[np.nd
         categorical_features=table.categorical,
         feature_scaling=hyper.feature_scaling,
     )
-    if table.classes:
-        outcome = binary_outcome(table.y == table.y.max())
-    else:
-        outcome = continuous_outcome(np.asarray(table.y, float))
+    likelihood = LIKELIHOODS["probit" if table.classes else "gaussian"]
+    y = table.y == table.y.max() if table.classes else np.asarray(table.y, float)
+    outcome = likelihood.part(likelihood.encode(y), 0)
     settings = calibrate(hyper, outcome, encoding.p_cont)
-    columns = Columns(encoded.x_cont, encoded.x_cat, encoding.n_levels)
-    problem = Problem(columns, outcome.values, None, settings).to_core()
+    problem = TrainingProblem(encoded, outcome).to_core(settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenLevelWarning)
         held_out = encoding.transform(table.x_held_out)
-    data = Columns(held_out.x_cont, held_out.x_cat, encoding.n_levels).to_core()
+    data = held_out.to_core()
     f = []
     seconds = 0.0
     for chain in range(length.n_chains):

@@ -19,9 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, storage
-from obliquebart.checkpoint import FORMAT, SCHEMA
-from obliquebart.container import unpack
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart.files import model_file
+from obliquebart.files.checkpoint import FORMAT, SCHEMA
+from obliquebart.files.container import unpack
 
 POINTS = ("start", "time", "writing", "written")
 
@@ -48,7 +49,7 @@ def live(kind: str, path: Path) -> None:
         model, data, every = problem(kind)
         model.fit(*data, checkpoint=path, checkpoint_every=every)
         result = path.with_suffix(".part")
-        result.write_bytes(storage.to_bytes(model._fitted, {}))
+        result.write_bytes(model_file.to_bytes(model._fitted, {}))
         result.rename(path.with_suffix(".result"))
         code = 0
     except BaseException:
@@ -93,7 +94,7 @@ def progress(path: Path) -> int:
 def scenario(kind: str, folder: Path, rng: np.random.Generator) -> dict[str, Any]:
     """Kill until a child gets through."""
     model, data, _ = problem(kind)
-    undisturbed = storage.to_bytes(model.fit(*data)._fitted, {})
+    undisturbed = model_file.to_bytes(model.fit(*data)._fitted, {})
     folder.mkdir()
     path = folder / "run.ckpt"
     kills = dict.fromkeys(POINTS, 0)

@@ -187,7 +187,7 @@ WEIGHTS = [
     ("infinite", weights_with(np.inf), "sample_weight contains infinity", "row 4"),
     ("all zero", np.zeros(20), "zero for every row"),
     ("too short", np.ones(19), "(19,)", "20 rows"),
-    ("two columns", np.ones((20, 2)), "(20, 2)", "one weight a row"),
+    ("two columns", np.ones((20, 2)), "(20, 2)", "one weight per row"),
     ("text", ["heavy"] * 20, "sample_weight must hold numbers"),
     ("negative number", -1.0, "negative at row 0"),
 ]

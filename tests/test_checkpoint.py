@@ -25,13 +25,11 @@ from obliquebart import (
     ModelFileError,
     ObliqueBARTClassifier,
     ObliqueBARTRegressor,
-    checkpoint,
-    container,
-    sampling,
-    storage,
 )
-from obliquebart.container import Contents
-from obliquebart.progress import FitProgress
+from obliquebart.files import checkpoint, container, model_file
+from obliquebart.files.container import Contents
+from obliquebart.sampling import run
+from obliquebart.sampling.progress import FitProgress
 
 SMALL = {"n_trees": 8, "n_burn": 20, "n_draws": 30, "n_chains": 2, "progress": False}
 SMALL["random_state"] = 5
@@ -52,7 +50,7 @@ def path(tmp_path):
 
 
 def bytes_of(model):
-    return storage.to_bytes(model._fitted, {})
+    return model_file.to_bytes(model._fitted, {})
 
 
 def sweeps_in(path):
@@ -71,7 +69,7 @@ def stopped_after(n_sweeps, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(FitProgress, "update", update)
-        patch.setattr(sampling, "POLL_SECONDS", 0.001)
+        patch.setattr(run, "POLL_SECONDS", 0.001)
         with contextlib.suppress(KeyboardInterrupt):
             yield
 

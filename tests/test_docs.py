@@ -29,9 +29,10 @@ from sklearn.exceptions import ConvergenceWarning
 from typer.testing import CliRunner
 
 import obliquebart
-from obliquebart import estimators, plots
-from obliquebart.chains import Schedule
+from obliquebart import plots
 from obliquebart.cli import app
+from obliquebart.estimators import base
+from obliquebart.model.parameters import Schedule
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"
@@ -62,7 +63,7 @@ def blocks(path, language):
 def quick(monkeypatch, tmp_path):
     """Cut every fit short, in an empty folder with the tables that the pages read."""
     monkeypatch.setattr(
-        estimators,
+        base,
         "Schedule",
         lambda chains, burn, draws, thin: Schedule(
             min(chains, 2), min(burn, 15), min(draws, 15), thin

@@ -20,9 +20,9 @@ import pytest
 import scipy.sparse
 from scipy import stats
 
-from obliquebart.encoding import FEATURE_SCALINGS, Encoding, UnseenLevelWarning
-from obliquebart.encoding.scaling import MAX_KNOTS
 from obliquebart.exceptions import DoubtfulColumnWarning
+from obliquebart.table import FEATURE_SCALINGS, Encoding, UnseenLevelWarning
+from obliquebart.table.scaling import MAX_KNOTS
 
 UNSEEN = 0xFFFFFFFF
 REPOSITORY = Path(__file__).resolve().parents[1]

@@ -8,7 +8,7 @@ from scipy.stats import kstest, norm
 
 import small_models
 from obliquebart import ObliqueBARTRegressor
-from obliquebart.evaluation import RegressionEvaluation, evaluate
+from obliquebart.explain.evaluation import RegressionEvaluation, evaluate
 
 
 def test_regression_agrees_with_the_draws():

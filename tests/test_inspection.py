@@ -11,14 +11,14 @@ from sklearn.inspection import PartialDependenceDisplay
 
 import small_models
 from obliquebart import ObliqueBARTRegressor
-from obliquebart.inspection import (
+from obliquebart.explain.rules import (
     Rules,
     interactions,
     loadings,
     rule_sparsity,
     variable_inclusion,
 )
-from obliquebart.trees import Split, walk
+from obliquebart.explain.trees import Split, walk
 
 
 def rules_of_draw(posterior, draw):

@@ -12,7 +12,7 @@ from matplotlib.colors import to_rgb
 
 import small_models
 from obliquebart import ObliqueBARTRegressor, plots
-from obliquebart.evaluation import evaluate
+from obliquebart.explain.evaluation import evaluate
 from obliquebart.plots.style import ACCENT, SECOND, chain_styles
 
 

@@ -8,9 +8,12 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, memory, posterior
-from obliquebart.posterior import _equal_chains, take_draws
-from obliquebart.sampling import Chain
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart.posterior import posterior
+from obliquebart.posterior.draws import take_draws
+from obliquebart.posterior.posterior import _equal_chains
+from obliquebart.sampling import memory
+from obliquebart.sampling.chain import Chain
 
 OPTIONS = {"n_trees": 15, "n_burn": 50, "n_draws": 40, "n_chains": 2, "progress": False}
 

@@ -18,7 +18,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from obliquebart.rotation import RandomRotation
+from obliquebart.estimators.rotation import RandomRotation
 
 # The mark's cases as a list: older scikit-learn passes a generator, which pytest warns about.
 CHECKS = parametrize_with_checks([RandomRotation(n_rotations=2, random_state=0)])

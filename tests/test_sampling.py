@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from obliquebart import InterruptedFitWarning, ObliqueBARTClassifier, ObliqueBARTRegressor, memory
-from obliquebart.progress import FitProgress
-from obliquebart.sampling import effective_jobs, new_seed
+from obliquebart import InterruptedFitWarning, ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart.sampling import memory
+from obliquebart.sampling.progress import FitProgress
+from obliquebart.sampling.run import effective_jobs, new_seed
 
 SMALL = {"n_trees": 10, "n_burn": 20, "n_draws": 15, "n_chains": 3, "progress": False}
 
@@ -169,7 +170,7 @@ def test_an_error_in_a_chain_is_raised(data, monkeypatch):
     def broken(*_):
         raise RuntimeError("the engine is broken")
 
-    monkeypatch.setattr("obliquebart.sampling._core.Sampler", broken)
+    monkeypatch.setattr("obliquebart.sampling.run._core.Sampler", broken)
     model = ObliqueBARTRegressor(**SMALL)
     with pytest.raises(RuntimeError, match="the engine is broken"):
         model.fit(*data)
@@ -194,9 +195,10 @@ def shown(console):
 
 
 def display(mode, *, terminal, monkeypatch, quiet=0.0):
-    monkeypatch.setattr("obliquebart.progress.QUIET_SECONDS", quiet)
+    monkeypatch.setattr("obliquebart.sampling.progress.QUIET_SECONDS", quiet)
     console = Console(file=io.StringIO(), force_terminal=terminal, width=150)
-    progress = FitProgress(mode, n_sweeps=100, sigma_unit=2.0, title="blue ", console=console)
+    noise_units = {"sigma": ("σ", 2.0)}
+    progress = FitProgress(mode, 100, noise_units, title="blue ", console=console)
     progress.open(2)
     snapshots = [
         {"sweep": 40, "sigma": 1.25, "acceptance": 0.31},
@@ -221,7 +223,7 @@ def test_progress_is_silent_when_nobody_watches(monkeypatch):
 
 
 def test_a_fit_shows_progress(data, monkeypatch, capfd):
-    monkeypatch.setattr("obliquebart.progress.QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("obliquebart.sampling.progress.QUIET_SECONDS", 0.0)
     ObliqueBARTRegressor(**{**SMALL, "progress": True}).fit(*data)
     assert "chain 3" in capfd.readouterr().err
 

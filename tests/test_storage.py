@@ -26,16 +26,9 @@ from sklearn.exceptions import NotFittedError
 
 import obliquebart
 from fuzz import crafting
-from obliquebart import (
-    ModelFileError,
-    ObliqueBARTClassifier,
-    ObliqueBARTRegressor,
-    container,
-    load,
-    storage,
-    storage_reader,
-)
-from obliquebart.container import Contents
+from obliquebart import ModelFileError, ObliqueBARTClassifier, ObliqueBARTRegressor, load
+from obliquebart.files import container, model_file, model_reader
+from obliquebart.files.container import Contents
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SMALL = {"n_trees": 8, "n_burn": 15, "n_draws": 12, "n_chains": 2, "progress": False}
@@ -306,7 +299,7 @@ def test_files_of_every_schema_stay_loadable(path, tmp_path, monkeypatch):
         np.testing.assert_allclose(found, [float.fromhex(v) for v in values], rtol=1e-6)
     # The bytes are the same, whatever Python, NumPy and safetensors wrote them.
     header = crafting.opened(path.read_bytes()).header
-    if header["schema"] == storage.SCHEMA:
+    if header["schema"] == model_file.SCHEMA:
         monkeypatch.setattr(obliquebart, "__version__", header["version"])
         model.save(tmp_path / "m", include_data=header["training"]["included"])
         assert (tmp_path / "m").read_bytes() == path.read_bytes()
@@ -319,12 +312,12 @@ def test_there_is_a_file_of_every_schema():
     schemas = {
         crafting.opened(path.read_bytes()).header["schema"] for path in FIXTURES.glob("*.obart")
     }
-    assert schemas == set(range(1, storage.SCHEMA + 1))
+    assert schemas == set(range(1, model_file.SCHEMA + 1))
 
 
 def test_a_newer_schema_is_refused_with_its_version(tmp_path):
     contents = crafting.opened(small_file())
-    header = {**contents.header, "schema": storage.SCHEMA + 1, "version": "9.8.7"}
+    header = {**contents.header, "schema": model_file.SCHEMA + 1, "version": "9.8.7"}
     newer = Contents(header, contents.arrays)
     (tmp_path / "m").write_bytes(crafting.closed(newer))
     with pytest.raises(ModelFileError, match=r"schema 3 .* obliquebart 9\.8\.7"):
@@ -336,11 +329,11 @@ def test_a_newer_schema_is_refused_with_its_version(tmp_path):
 
 def small_file(make=crafting.small_regressor, **options):
     model = make()
-    return storage.to_bytes(model._fitted, _plain_parameters(model), **options)
+    return model_file.to_bytes(model._fitted, _plain_parameters(model), **options)
 
 
 def _plain_parameters(model):
-    return {k: storage._plain(k, v) for k, v in model.get_params(deep=False).items()}
+    return {k: model_file._plain(k, v) for k, v in model.get_params(deep=False).items()}
 
 
 def test_every_flipped_byte_is_noticed():
@@ -444,10 +437,10 @@ def test_a_state_must_suit_the_sampler():
         assert crafting.attempt(with_state(2, [levels], changed=1), crafting.use) == "harmless"
     for levels in (0, 7):
         with pytest.raises(ModelFileError, match="does not split its node's levels"):
-            storage_reader.read_model(with_state(2, [levels], changed=1))
+            model_reader.read_model(with_state(2, [levels], changed=1))
     # The last draw of the chain has other trees than this.
     with pytest.raises(ModelFileError, match="does not follow its chain's last draw"):
-        storage_reader.read_model(with_state(1, [], changed=0))
+        model_reader.read_model(with_state(1, [], changed=0))
 
 
 def test_files_of_other_kinds(tmp_path):
@@ -568,7 +561,7 @@ def test_other_tools_can_list_the_arrays(tmp_path):
     with safetensors.safe_open(tmp_path / "m", framework="np") as file:
         assert "posterior.0.draws.cut" in file.keys()  # noqa: SIM118
         header = json.loads(file.metadata()["obliquebart"])
-    assert header["schema"] == storage.SCHEMA
+    assert header["schema"] == model_file.SCHEMA
     assert header["version"] == obliquebart.__version__
     assert header["posteriors"][0]["prior"]["n_trees"] == 8
     assert header["encoding"]["names"] == list(table())
@@ -592,7 +585,7 @@ def test_a_pickle_holds_the_same_bytes(name):
     model = fitted(name)
     model.remark = "kept"
     dump = pickle.dumps(model)
-    assert storage.to_bytes(model._fitted, {}) in dump
+    assert model_file.to_bytes(model._fitted, {}) in dump
     again = pickle.loads(dump)
     assert again.remark == "kept"
     assert_same_model(model, again)
@@ -609,7 +602,7 @@ def test_an_unfitted_model_pickles():
 
 def test_a_damaged_pickle_is_noticed():
     model = fitted("plain")
-    data = storage.to_bytes(model._fitted, {})
+    data = model_file.to_bytes(model._fitted, {})
     damaged = bytearray(data)
     damaged[-5] ^= 1
     dump = pickle.dumps(model).replace(data, bytes(damaged))
@@ -666,7 +659,7 @@ def test_sample_more_is_a_longer_fit(case, way, tmp_path):
     assert model._fitted.n_draws == longer._fitted.n_draws
     if way != "pickled":
         options = {"include_data": True}
-        assert storage.to_bytes(model._fitted, {}) == storage.to_bytes(longer._fitted, {})
+        assert model_file.to_bytes(model._fitted, {}) == model_file.to_bytes(longer._fitted, {})
         assert predictions(model, table(30, 7)) == predictions(longer, table(30, 7))
 
 

@@ -18,7 +18,7 @@ from obliquebart.study import fetch as fetching
 from obliquebart.study import synthetic
 from obliquebart.study.datasets import DATA_VARIABLE, Library, find_folder
 from obliquebart.study.fetch import content_digest, content_of, fetch, packaged
-from obliquebart.study.problems import Columns
+from obliquebart.study.train_test import StudyTable
 from study_library import LIBRARY, real_data, write_library
 
 pytestmark = pytest.mark.filterwarnings("default::ResourceWarning")
@@ -84,7 +84,7 @@ def test_paper_inputs_share_one_range_where_the_authors_did(folder: Path):
 
 
 def test_columns_as_codes_and_indicators():
-    columns = Columns(np.array([[1.5], [2.5]]), np.array([[2, 0], [0, 1]]), (3, 2))
+    columns = StudyTable(np.array([[1.5], [2.5]]), np.array([[2, 0], [0, 1]]), (3, 2))
     np.testing.assert_array_equal(columns.with_codes(), [[1.5, 2, 0], [2.5, 0, 1]])
     np.testing.assert_array_equal(
         columns.with_indicators(), [[1.5, 0, 0, 1, 1, 0], [2.5, 1, 0, 0, 0, 1]]

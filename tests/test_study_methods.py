@@ -10,7 +10,7 @@ from obliquebart.study.datasets import Library
 from obliquebart.study.methods import METHODS
 from obliquebart.study.metrics import Prediction, measure
 from obliquebart.study.plans import PLANS, some_of
-from obliquebart.study.problems import Columns, Problem
+from obliquebart.study.train_test import StudyTable, TrainTest
 from obliquebart.study.units import Unit, execute
 from study_library import real_data, write_library
 
@@ -74,9 +74,9 @@ def test_columns_found_by_name_are_the_first_rotation(folder: Path):
     assert "score_names" not in execute(Unit("servo", 0, "rotRF", 1), folder)["metrics"]
 
 
-def problem(task: str, y_test: list[float]) -> Problem:
-    none = Columns(np.empty((3, 0)), np.empty((3, 0), np.int64), ())
-    return Problem(task, none, none, np.array([0.0, 1.0, 2.0]), np.array(y_test))
+def problem(task: str, y_test: list[float]) -> TrainTest:
+    none = StudyTable(np.empty((3, 0)), np.empty((3, 0), np.int64), ())
+    return TrainTest(task, none, none, np.array([0.0, 1.0, 2.0]), np.array(y_test))
 
 
 def test_metrics_of_regression():

@@ -7,16 +7,16 @@ import pytest
 from typer.testing import CliRunner
 
 from obliquebart.cli import app
-from obliquebart.study.report import write_report
-from obliquebart.study.report.parts import Cell, Section, Table, to_html, to_markdown
-from obliquebart.study.report.results import Results, Variant
-from obliquebart.study.report.statistics import (
+from obliquebart.study.comparison import write_report
+from obliquebart.study.comparison.parts import Cell, Section, Table, to_html, to_markdown
+from obliquebart.study.comparison.results import Results, Variant
+from obliquebart.study.comparison.statistics import (
     critical_difference,
     is_better,
     mean_ranks,
     one_sided_p,
 )
-from obliquebart.study.report.tables import axis_table, duel_table, rotations_needed
+from obliquebart.study.comparison.tables import axis_table, duel_table, rotations_needed
 from obliquebart.study.store import read_table
 from study_library import write_library
 

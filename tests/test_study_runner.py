@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from obliquebart.study.pool import Outcome, ProcessPool
+from obliquebart.study.pool import ProcessPool, UnitResult
 from obliquebart.study.runner import Limits, run
 from obliquebart.study.store import Store, read_table, write_table
 from obliquebart.study.units import Unit
@@ -39,11 +39,11 @@ class ScriptedPool:
         self.given.append(unit)
         self.running.append(unit)
 
-    def outcomes(self, patience: float = 1.0) -> Iterator[Outcome]:  # noqa: ARG002
+    def outcomes(self, patience: float = 1.0) -> Iterator[UnitResult]:  # noqa: ARG002
         unit = self.running.pop(0)
         event = self.script.get(len(self.given) - len(self.running), "finished")
         result = {"key": unit.key, "unit": unit.to_dict(), "status": "done", "n": 1}
-        yield Outcome(unit, event, result if event == "finished" else None, 0.1)
+        yield UnitResult(unit, event, result if event == "finished" else None, 0.1)
 
     def close(self) -> None:
         pass

@@ -9,8 +9,8 @@ import pytest
 
 import small_models
 from obliquebart import ObliqueBARTRegressor
-from obliquebart.encoding.scaling import ColumnScale
-from obliquebart.trees import Leaf, Split, rule_text
+from obliquebart.explain.trees import Leaf, Split, rule_text
+from obliquebart.table.scaling import ColumnScale
 
 
 def follow(rule, X):

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from obliquebart.study.report.results import Results, Variant
-from obliquebart.study.report.statistics import is_better
-from obliquebart.study.report.tables import COPY, OURS, PAPER_PRIOR
+from obliquebart.study.comparison.results import Results, Variant
+from obliquebart.study.comparison.statistics import is_better
+from obliquebart.study.comparison.tables import COPY, OURS, PAPER_PRIOR
 from obliquebart.study.store import read_table
 
 DOCS = Path(__file__).resolve().parents[1]

@@ -10,8 +10,8 @@ Examples
 (2,)
 """
 
-from obliquebart.encoding import UnseenLevelWarning
 from obliquebart.estimators import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart.estimators.rotation import RandomRotation
 from obliquebart.exceptions import (
     CheckpointWarning,
     ConstantOutcomeWarning,
@@ -19,9 +19,9 @@ from obliquebart.exceptions import (
     InterruptedFitWarning,
     ModelFileError,
 )
-from obliquebart.posterior import Posterior
-from obliquebart.rotation import RandomRotation
-from obliquebart.storage import load
+from obliquebart.files.model_file import load
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.table import UnseenLevelWarning
 
 __version__ = "0.1.0"
 

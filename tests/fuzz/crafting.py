@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, container
-from obliquebart.container import Contents
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.exceptions import ModelFileError
-from obliquebart.storage import _new_estimator
-from obliquebart.storage_reader import FORMAT, SCHEMA, read_model
+from obliquebart.files import container
+from obliquebart.files.container import Contents
+from obliquebart.files.model_file import _new_estimator
+from obliquebart.files.model_reader import FORMAT, SCHEMA, read_model
 
 Case = tuple[str, bytes]
 

@@ -23,9 +23,10 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from fuzz import crafting
-from obliquebart import ObliqueBARTRegressor, container, storage
-from obliquebart import checkpoint as checkpoints
-from obliquebart.container import Contents
+from obliquebart import ObliqueBARTRegressor
+from obliquebart.files import checkpoint as checkpoints
+from obliquebart.files import container, model_file
+from obliquebart.files.container import Contents
 
 HANG_SECONDS = 30
 
@@ -176,10 +177,10 @@ def seeds() -> list[bytes]:
         crafting.small_classifier(),
         crafting.small_regressor(rules="axis", n_chains=1, feature_scaling="range"),
     ):
-        parameters = {k: storage._plain(k, v) for k, v in model.get_params(deep=False).items()}
+        parameters = {k: model_file._plain(k, v) for k, v in model.get_params(deep=False).items()}
         files += [
-            storage.to_bytes(model._fitted, parameters, include_data=True),
-            storage.to_bytes(model._fitted, parameters),
+            model_file.to_bytes(model._fitted, parameters, include_data=True),
+            model_file.to_bytes(model._fitted, parameters),
         ]
     return files
 

@@ -10,11 +10,15 @@ from typing import Annotated, Any, Literal
 import typer
 
 import obliquebart
-from obliquebart.cli import work
+from obliquebart.cli import fit_task, results, write_table
 from obliquebart.cli.datafile import DataFile, FileError, read_data
 from obliquebart.cli.screen import INTERRUPTED, Screen, command
 from obliquebart.exceptions import InterruptedFitWarning
+from obliquebart.model.parameters import DEFAULTS, SCHEDULES
 from obliquebart.study.cli import app as study
+
+SCHEDULE = SCHEDULES["regression"]
+N_BURN = f"{SCHEDULE.n_burn}, or {SCHEDULES['classification'].n_burn} for classes"
 
 app = typer.Typer(
     help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
@@ -89,16 +93,16 @@ def fit(
         list[str] | None,
         typer.Option("--drop", "-d", help="A column to leave out; may be repeated."),
     ] = None,
-    n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = 200,
+    n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = DEFAULTS.n_trees,
     n_burn: Annotated[
         int | None,
-        typer.Option(help="Sweeps before the first draw; 500, or 1000 for classes."),
+        typer.Option(help=f"Sweeps before the first draw; {N_BURN}."),
     ] = None,
-    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 500,
-    n_chains: Annotated[int, typer.Option(help="Independent chains.")] = 8,
+    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = SCHEDULE.n_draws,
+    n_chains: Annotated[int, typer.Option(help="Independent chains.")] = SCHEDULE.n_chains,
     rules: Annotated[
-        Literal["oblique", "axis"], typer.Option(help="axis: one column a rule, classical BART.")
-    ] = "oblique",
+        Literal["oblique", "axis"], typer.Option(help="axis: one column per rule, classical BART.")
+    ] = DEFAULTS.rules,
     random_state: Annotated[
         int | None, typer.Option("--random-state", "--seed", help="The same draws at every run.")
     ] = None,
@@ -123,7 +127,7 @@ def fit(
     path = output or _default_output(data, ".obart")
     _require_folder(path)
     file = read_data(data, delimiter, decimal)
-    problem = work.problem(file, target, task, categorical or [], drop or [])
+    problem = fit_task.read_task(file, target, task, categorical or [], drop or [])
     screen.show_words(problem.table_of_types())
     screen.say(problem.in_words())
     parameters = {
@@ -136,15 +140,15 @@ def fit(
         "n_jobs": n_jobs,
         "progress": False if quiet else "auto",
     }
-    model = problem.new_model({**parameters, **work.parse_settings(settings or [])})
+    model = problem.new_model({**parameters, **fit_task.parse_settings(settings or [])})
     start = time.perf_counter()
     interrupted = _fit(model, problem, checkpoint)
     seconds = time.perf_counter() - start
     # How many threads there are is the matter of this machine, not of the model.
     model.set_params(n_jobs=None, progress="auto").save(path)
     screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
-    diagnoses = work.diagnose_all(model, problem.X)
-    screen.show(*work.diagnostics_parts(diagnoses))
+    diagnoses = results.diagnose_all(model, problem.X)
+    screen.show(*results.diagnostics_parts(diagnoses))
     screen.finish(
         {
             "model": str(path),
@@ -158,7 +162,7 @@ def fit(
         raise typer.Exit(INTERRUPTED)
 
 
-def _fit(model: Any, problem: work.Problem, checkpoint: Path | None) -> bool:
+def _fit(model: Any, problem: fit_task.FitTask, checkpoint: Path | None) -> bool:
     """Fit, show the warnings, and say whether the user stopped it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
@@ -197,13 +201,15 @@ def predict(
     screen = Screen(as_json, quiet)
     if output is not None:
         _require_folder(output)
-    model = work.load_model(model_file, n_jobs)
+    model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
-    predictions = work.predictions(model, file.table_for(work.encoding_of(model)), interval, kind)
+    predictions = results.predictions(
+        model, file.table_for(results.encoding_of(model)), interval, kind
+    )
     if as_json:
-        screen.finish(work.columns_to_json(predictions))
+        screen.finish(write_table.columns_to_json(predictions))
     else:
-        work.write_columns(predictions, output)
+        write_table.write_columns(predictions, output)
     if output is not None:
         screen.say(f"Wrote {file.n_rows} predictions to {output}.")
 
@@ -226,18 +232,18 @@ def summary(
 ) -> None:
     """Show whether the chains have converged, and what the model learnt."""
     screen = Screen(as_json)
-    model = work.load_model(model_file, n_jobs)
+    model = results.load_model(model_file, n_jobs)
     X = y = None
     if data is not None:
         X, y = _rows_for(model, read_data(data, delimiter, decimal), target, required=False)
-    diagnoses = work.diagnose_all(model, X, rows)
-    findings = work.findings(model, top)
-    scores = None if y is None else work.scores(model, X, y)
-    screen.show(*work.model_parts(model), *work.diagnostics_parts(diagnoses))
-    screen.show(*work.findings_parts(findings), *work.scores_parts(scores, model, X, y))
+    diagnoses = results.diagnose_all(model, X, rows)
+    findings = results.findings(model, top)
+    scores = None if y is None else results.scores(model, X, y)
+    screen.show(*results.model_parts(model), *results.diagnostics_parts(diagnoses))
+    screen.show(*results.findings_parts(findings), *results.scores_parts(scores, model, X, y))
     screen.finish(
         {
-            **work.model_to_dict(model),
+            **results.model_to_dict(model),
             "diagnostics": {label: d.to_dict() for label, d in diagnoses.items()},
             "learnt": {label: finding.to_dict() for label, finding in findings.items()},
             "scores": scores,
@@ -268,7 +274,7 @@ def report(
     screen = Screen(as_json, quiet)
     path = output or model_file.with_suffix(".html")
     _require_folder(path)
-    model = work.load_model(model_file, n_jobs)
+    model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
     X, y = _rows_for(model, file, target, required=True)
     write_report(model, X, y, path, title=title or model_file.stem, source=Path(file.name).name)
@@ -280,8 +286,8 @@ def report(
 @command
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("obliquebart-demo"),
-    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 500,
-    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 500,
+    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = SCHEDULE.n_burn,
+    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = SCHEDULE.n_draws,
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
@@ -290,7 +296,7 @@ def demo(
     folder.mkdir(parents=True, exist_ok=True)
     train, test = folder / "train.csv", folder / "test.csv"
     for path, seed in ((train, 1), (test, 2)):
-        work.write_columns(work.simulated_table(300, seed), path)
+        write_table.write_columns(write_table.simulated_table(300, seed), path)
     model, page = folder / "model.obart", folder / "report.html"
     sizes = ["--n-burn", str(n_burn), "--n-draws", str(n_draws)]
     jobs = [] if n_jobs == -1 else ["--n-jobs", str(n_jobs)]
@@ -318,14 +324,14 @@ def _rows_for(
     model: Any, file: DataFile, target: str | None, required: bool
 ) -> tuple[dict[str, Any], Any]:
     """Return a model's columns and, if the file has them, the outcomes."""
-    others = work.possible_targets(file, model)
+    others = results.possible_targets(file, model)
     name = target or (others[0] if len(others) == 1 else None)
     if name is None:
         if required:
             raise FileError(_which_target(file.name, others))
-        return file.table_for(work.encoding_of(model)), None
-    y, rows = file.outcome(name, as_text=work.has_text_labels(model))
-    return file.table_for(work.encoding_of(model), rows), work.as_labels(y, model)
+        return file.table_for(results.encoding_of(model)), None
+    y, rows = file.outcome(name, as_text=results.has_text_labels(model))
+    return file.table_for(results.encoding_of(model), rows), model._likelihood.from_column(y)
 
 
 def _which_target(name: str, others: list[str]) -> str:

@@ -22,8 +22,8 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from obliquebart.encoding import Encoding
-from obliquebart.encoding.levels import LevelTable
+from obliquebart.table import Encoding
+from obliquebart.table.levels import LevelTable
 
 __all__ = ["DataFile", "FileError", "frame_backend", "read_data"]
 

@@ -15,8 +15,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from obliquebart.diagnostics import HEADINGS, Diagnostics, cells
-from obliquebart.learnt import is_numeric
+from obliquebart.explain.overview import is_numeric
+from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells
 
 __all__ = ["INTERRUPTED", "MISTAKE", "Screen", "command", "stdout_console"]
 

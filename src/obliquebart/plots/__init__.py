@@ -4,9 +4,9 @@ All are readable in black and white: groups differ in marker, line style or ligh
 hue alone.
 """
 
-from obliquebart.plots.chains import trace
 from obliquebart.plots.checks import calibration, coverage, fit, residuals
 from obliquebart.plots.structure import NoSurfaceError, inclusion, surface, tree
+from obliquebart.plots.traces import trace
 
 __all__ = [
     "NoSurfaceError",

@@ -14,7 +14,7 @@ from matplotlib.ticker import PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
-from obliquebart.evaluation import (
+from obliquebart.explain.evaluation import (
     ClassEvaluation,
     Evaluation,
     RegressionEvaluation,

@@ -11,13 +11,13 @@ from matplotlib.text import Text
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
-from obliquebart.chains import Columns
-from obliquebart.diagnostics import choose_rows, take_rows
-from obliquebart.encoding.scaling import ColumnScale
-from obliquebart.inspection import Inclusion, Rules, variable_inclusion
+from obliquebart.explain.rules import Inclusion, Rules, variable_inclusion
+from obliquebart.explain.trees import Leaf, Split, Tree, label
 from obliquebart.plots.style import ACCENT, INK, SECOND, legend_above, new_axes, posterior_of
-from obliquebart.posterior import Posterior
-from obliquebart.trees import Leaf, Split, Tree, label
+from obliquebart.posterior.diagnostics import choose_rows
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.table.encoded import EncodedTable
+from obliquebart.table.scaling import ColumnScale
 from obliquebart.validation import check_count
 
 __all__ = ["NoSurfaceError", "inclusion", "surface", "tree"]
@@ -136,12 +136,12 @@ def surface(
     ticks = [_ticks(posterior, j, encoded) for j in (first, second)]
     values = _surface_values(posterior, encoded, (first, second), ticks)
     ax = new_axes(ax, 6.4, 5.0)
-    probit = posterior.settings["likelihood"] == "probit"
-    limits: dict[str, Any] = {"vmin": 0.0, "vmax": 1.0} if probit else {}
+    likelihood = posterior.likelihood
+    low, high = likelihood.mean_range or (None, None)
     image = ax.pcolormesh(
-        ticks[0].user, ticks[1].user, values, cmap="cividis", rasterized=True, **limits
+        ticks[0].user, ticks[1].user, values, cmap="cividis", rasterized=True, vmin=low, vmax=high
     )
-    _draw_contours(ax, ticks, values, probit)
+    _draw_contours(ax, ticks, values, likelihood.boundary)
     dots = choose_rows(200, encoded.n_rows)
     ax.plot(
         *(tick.of_rows(encoded.x_cont[tick.row, dots]) for tick in ticks),
@@ -156,11 +156,13 @@ def surface(
     ax.set(xlabel=_short(names[first]), ylabel=_short(names[second]))
     ax.set(xlim=ticks[0].user[[0, -1]], ylim=ticks[1].user[[0, -1]])
     if ax.figure is not None:
-        ax.figure.colorbar(image, ax=ax, label="probability" if probit else "mean of f")
+        ax.figure.colorbar(image, ax=ax, label=likelihood.mean_label)
     return ax
 
 
-def _draw_contours(ax: Axes, ticks: list[_Ticks], values: FloatArray, probit: bool) -> None:
+def _draw_contours(
+    ax: Axes, ticks: list[_Ticks], values: FloatArray, boundary: float | None
+) -> None:
     # In the same raster as the colours, so that a page in the dark can leave both as they are.
     x, y = (tick.user for tick in ticks)
     if values.min() < values.max():
@@ -168,9 +170,9 @@ def _draw_contours(ax: Axes, ticks: list[_Ticks], values: FloatArray, probit: bo
         lines.set_rasterized(True)
         for text in ax.clabel(lines, fontsize=7, colors="white"):
             text.set_rasterized(True)
-    if probit and values.min() < 0.5 < values.max():
-        boundary = ax.contour(x, y, values, levels=[0.5], colors="white", linewidths=2.5)
-        boundary.set_rasterized(True)
+    if boundary is not None and values.min() < boundary < values.max():
+        line = ax.contour(x, y, values, levels=[boundary], colors="white", linewidths=2.5)
+        line.set_rasterized(True)
 
 
 class _Ticks:
@@ -192,7 +194,7 @@ class _Ticks:
         return np.asarray(np.interp(scaled, self._heights, self._fine), dtype=np.float64)
 
 
-def _ticks(posterior: Posterior, j: int, encoded: Columns) -> _Ticks:
+def _ticks(posterior: Posterior, j: int, encoded: EncodedTable) -> _Ticks:
     scale = posterior.encoding.columns[j]
     if not isinstance(scale, ColumnScale):
         raise ValueError(
@@ -208,7 +210,7 @@ def _ticks(posterior: Posterior, j: int, encoded: Columns) -> _Ticks:
     return _Ticks(scale, row, encoded.x_cont[row])
 
 
-def _best_pair(posterior: Posterior, encoded: Columns) -> tuple[str, str]:
+def _best_pair(posterior: Posterior, encoded: EncodedTable) -> tuple[str, str]:
     """Return the two most used continuous columns; those with two values only come last."""
     encoding = posterior.encoding
     scales = [c for c in encoding.columns if isinstance(c, ColumnScale)]
@@ -252,19 +254,19 @@ def _positions(posterior: Posterior, columns: tuple[str | int, str | int]) -> tu
 
 
 def _surface_values(
-    posterior: Posterior, encoded: Columns, pair: tuple[int, int], ticks: list[_Ticks]
+    posterior: Posterior, encoded: EncodedTable, pair: tuple[int, int], ticks: list[_Ticks]
 ) -> FloatArray:
     """Return the mean prediction at every point of the grid, second column by first."""
     n_draws = int(posterior.draws.n_draws)
     thinned = posterior._take(choose_rows(MAX_DRAWS, n_draws))
     only_these = len(posterior.encoding.names) == len(pair)
     rows = choose_rows(1 if only_these else MAX_ROWS, encoded.n_rows)
-    base = take_rows(encoded, rows)
+    base = encoded.take(rows)
     x_cont = np.tile(base.x_cont, GRID * GRID)
     x_cat = np.tile(base.x_cat, GRID * GRID)
     x_cont[ticks[0].row] = np.repeat(np.tile(ticks[0].scaled, GRID), len(rows))
     x_cont[ticks[1].row] = np.repeat(np.repeat(ticks[1].scaled, GRID), len(rows))
-    mean = thinned.summarise(Columns(x_cont, x_cat, encoded.n_levels)).mean
+    mean = thinned.summarise(EncodedTable(x_cont, x_cat, encoded.n_levels)).mean
     return np.asarray(mean.reshape(GRID, GRID, len(rows)).mean(axis=2), dtype=np.float64)
 
 

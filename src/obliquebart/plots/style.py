@@ -12,7 +12,7 @@ from matplotlib import pyplot as plt
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from obliquebart.posterior import Posterior
+    from obliquebart.posterior.posterior import Posterior
 
 __all__ = [
     "ACCENT",

@@ -12,15 +12,23 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart.container import write_file
-from obliquebart.diagnostics import HEADINGS, Diagnostics, cells, diagnose
-from obliquebart.encoding.levels import LevelTable
-from obliquebart.evaluation import ClassEvaluation, Evaluation, evaluate, score_text
-from obliquebart.learnt import Learnt, Section, is_numeric, labelled_posteriors, learn, trained_on
-from obliquebart.posterior import Posterior
+from obliquebart.explain.evaluation import Evaluation, evaluate, score_text
+from obliquebart.explain.overview import (
+    Learnt,
+    TextTable,
+    is_numeric,
+    labelled_posteriors,
+    learn,
+    trained_on,
+)
+from obliquebart.explain.trees import Tree
+from obliquebart.files.container import write_file
+from obliquebart.posterior.advice import HEADLINES
+from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells, diagnose
+from obliquebart.posterior.posterior import Posterior
 from obliquebart.report import pictures
 from obliquebart.report.pictures import Picture
-from obliquebart.trees import Tree
+from obliquebart.table.levels import LevelTable
 
 __all__ = ["report_html", "write_report"]
 
@@ -138,7 +146,7 @@ def report_html(
 
 def _lead(model: Any, evaluation: Evaluation, source: str | None) -> str:
     encoding = model._fitted.encoding
-    kind = "Classification" if isinstance(evaluation, ClassEvaluation) else "Regression"
+    kind = model._likelihood.task.capitalize()
     words = f"{kind} by oblique Bayesian additive regression trees on {encoding.p_cont} continuous "
     words += f"and {encoding.p_cat} categorical columns, judged on {evaluation.n_table} rows"
     return words + (f" of {source}." if source else ".")
@@ -156,12 +164,8 @@ def _in_short(
         for sentence in diagnostics.advice
     ]
     if advice:
-        if any("do not agree" in sentence for sentence in advice):
-            headline = "Not converged yet."
-        elif any("uncertain" in sentence for sentence in advice):
-            headline = "Few independent draws."
-        else:
-            headline = "Some parameters move slowly."
+        findings = {finding for d in diagnoses.values() for finding in d.findings}
+        headline = next(words for finding, words in HEADLINES.items() if finding in findings)
         verdict = [f"<strong>{headline}</strong>", *map(_text, advice[:MAX_ADVICE])]
         if len(advice) > MAX_ADVICE:
             verdict.append(f"{len(advice) - MAX_ADVICE} more of this kind are in the tables below.")
@@ -190,7 +194,7 @@ def _convergence(posteriors: dict[str, Posterior], diagnoses: dict[str, Diagnost
     body = (
         "<p>R-hat compares the chains: 1 is agreement, above 1.01 they have not yet forgotten "
         "where they started. The effective sample size (ESS) says how many independent draws they "
-        "are worth, for the middle (bulk) and the ends (tail); it should be 100 a chain or more. "
+        "are worth, for the middle (bulk) and the ends (tail); it should be 100 per chain or more. "
         "f[i] is the prediction at row i.</p>"
     )
     for i, (label, posterior) in enumerate(posteriors.items()):
@@ -198,9 +202,11 @@ def _convergence(posteriors: dict[str, Posterior], diagnoses: dict[str, Diagnost
         body += f"<h3>{_text(label)}</h3>" if label else ""
         rows = [cells(quantity) for quantity in diagnostics]
         heading = f"{diagnostics.n_chains} chains of {diagnostics.n_draws} draws of "
-        table = Section(f"{heading}{diagnostics.n_trees} trees", ["quantity", *HEADINGS[1:]], rows)
+        table = TextTable(
+            f"{heading}{diagnostics.n_trees} trees", ["quantity", *HEADINGS[1:]], rows
+        )
         moves = [[move, f"{share:.0%}"] for move, share in diagnostics.acceptance.items()]
-        accepted = Section("Accepted moves", ["move", "accepted"], moves)
+        accepted = TextTable("Accepted moves", ["move", "accepted"], moves)
         drawn = _pictures([pictures.trace(posterior, diagnostics, f"trace{i}")])
         body += f'<div class="beside">{drawn}{_tables([table, accepted])}</div>'
     return Part("convergence", "Has it converged?", body)
@@ -209,7 +215,7 @@ def _convergence(posteriors: dict[str, Posterior], diagnoses: dict[str, Diagnost
 def _predictions(evaluation: Evaluation, seen: bool) -> Part:
     rows = [[name, score_text(name, value)] for name, value in evaluation.scores().items()]
     where = "rows of the fit" if seen else "rows that were not in the fit"
-    body = _tables([Section(f"Errors at {where}", ["score", "value"], rows)])
+    body = _tables([TextTable(f"Errors at {where}", ["score", "value"], rows)])
     body += _pictures(pictures.checks(evaluation))
     return Part("predictions", "How good are the predictions?", body)
 
@@ -231,7 +237,7 @@ def _learnt(posteriors: dict[str, Posterior], learnt: dict[str, Learnt], X: Any)
             [str(row.n_columns), f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}"]
             for row in found.sizes.sizes[:10]
         ]
-        table = Section("Columns of a rule", ["columns", "share of rules", "90% interval"], sizes)
+        table = TextTable("Columns of a rule", ["columns", "share of rules", "90% interval"], sizes)
         body += _tables([*found.tables(), table])
         tree = pictures.example_tree(posterior, X)
         body += "<h3>One tree of the last draw</h3>"
@@ -270,8 +276,8 @@ def _fitting(model: Any) -> Part:
     ]
     body = _tables(
         [
-            Section("Columns", ["column", "taken as", "in training"], columns),
-            Section("Parameters", ["parameter", "value"], parameters),
+            TextTable("Columns", ["column", "taken as", "in training"], columns),
+            TextTable("Parameters", ["parameter", "value"], parameters),
         ]
     )
     return Part("fitting", "How it was fitted", body)
@@ -298,11 +304,11 @@ def _pictures(drawn: Sequence[Picture]) -> str:
     return f'<div class="pictures">{figures}</div>'
 
 
-def _tables(tables: Sequence[Section]) -> str:
+def _tables(tables: Sequence[TextTable]) -> str:
     return f'<div class="tables">{"".join(_table(table) for table in tables if table.rows)}</div>'
 
 
-def _table(table: Section) -> str:
+def _table(table: TextTable) -> str:
     """Return a table whose numbers are on the right, in a frame that scrolls by itself."""
     classes = [_class_of(j, [row[j] for row in table.rows]) for j in range(len(table.headings))]
     head = "".join(

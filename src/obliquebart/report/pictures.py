@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 from matplotlib.axes import Axes
 
 from obliquebart import plots
-from obliquebart.diagnostics import Diagnostics
-from obliquebart.evaluation import ClassEvaluation, Evaluation, score_text
-from obliquebart.inspection import Inclusion
-from obliquebart.plots.chains import default_names
+from obliquebart.explain.evaluation import ClassEvaluation, Evaluation, score_text
+from obliquebart.explain.rules import Inclusion
+from obliquebart.explain.trees import Split, Tree, read_tree, read_trees, walk
 from obliquebart.plots.style import styled
-from obliquebart.posterior import Posterior
+from obliquebart.plots.traces import default_names
+from obliquebart.posterior.diagnostics import Diagnostics
+from obliquebart.posterior.posterior import Posterior
 from obliquebart.report.svg import new_figure, to_svg
-from obliquebart.trees import Split, Tree, read_tree, read_trees, walk
 
 __all__ = ["Picture", "checks", "example_tree", "inclusion", "surface", "trace", "tree"]
 

@@ -2,5 +2,5 @@
 
 ``datasets`` and ``synthetic`` make problems, ``methods`` solves one, ``units`` names a piece of
 work, ``plans`` lists the pieces of an experiment, ``runner`` does what is missing on processes or
-on a Dask cluster, ``store`` keeps the results and ``report`` sets them beside the paper's.
+on a Dask cluster, ``store`` keeps the results and ``comparison`` sets them beside the paper's.
 """

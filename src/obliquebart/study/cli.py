@@ -15,11 +15,11 @@ from rich.console import Console
 
 from obliquebart.study.costs import cost_model
 from obliquebart.study.datasets import Library, find_folder
+from obliquebart.study.display import StudyProgress
 from obliquebart.study.fetch import SOURCE, fetch
 from obliquebart.study.methods import METHODS
 from obliquebart.study.plans import PLANS, some_of
 from obliquebart.study.pool import ProcessPool
-from obliquebart.study.progress import StudyProgress
 from obliquebart.study.runner import Limits, Pool, Tally
 from obliquebart.study.runner import run as run_units
 from obliquebart.study.store import Store, write_table
@@ -163,7 +163,7 @@ def report_command(
 
 
 def _write_report(table: Path, output: Path, console: Console) -> None:
-    from obliquebart.study.report import write_report
+    from obliquebart.study.comparison import write_report
 
     page = write_report(table, output)
     console.print(f"Report: {page}")

@@ -12,7 +12,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from obliquebart.study.pool import ONE_THREAD, Outcome
+from obliquebart.study.pool import ONE_THREAD, UnitResult
 from obliquebart.study.units import Unit, execute
 
 __all__ = ["DaskPool", "connected", "local_cluster"]
@@ -111,7 +111,7 @@ class DaskPool:
         self._futures[name] = (unit, future, time.monotonic())
         future.add_done_callback(lambda _: self._news.put(name))
 
-    def outcomes(self, patience: float = 1.0) -> Iterator[Outcome]:
+    def outcomes(self, patience: float = 1.0) -> Iterator[UnitResult]:
         """Wait for news, at most `patience` seconds, and return them."""
         try:
             names = [self._news.get(timeout=patience)]
@@ -125,7 +125,7 @@ class DaskPool:
                 del self._futures[name]
                 yield outcome
 
-    def _outcome(self, name: str) -> Outcome | None:
+    def _outcome(self, name: str) -> UnitResult | None:
         from distributed import KilledWorker
 
         unit, future, began = self._futures[name]
@@ -138,11 +138,11 @@ class DaskPool:
             return None
         except KilledWorker:
             event = "timeout" if name in self._overdue else "lost"
-            return Outcome(unit, event, None, seconds)
+            return UnitResult(unit, event, None, seconds)
         except Exception as error:
             result = {"key": unit.key, "unit": unit.to_dict(), "status": "failed"}
             result["error"] = f"{type(error).__name__}: {error}"
-        return Outcome(unit, "finished", result, seconds)
+        return UnitResult(unit, "finished", result, seconds)
 
     def close(self) -> None:
         """Forget all units in work."""

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from obliquebart.study.problems import Columns, FloatArray, Problem
+from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
 __all__ = ["DATA_VARIABLE", "Dataset", "Library", "find_folder"]
 
@@ -33,7 +33,7 @@ class Dataset:
     Attributes
     ----------
     name, task : str
-    columns : Columns
+    columns : StudyTable
         Numbers in the units of the source.
     y : float64 array
     tests : tuple of int64 arrays
@@ -46,13 +46,13 @@ class Dataset:
 
     name: str
     task: str
-    columns: Columns
+    columns: StudyTable
     y: FloatArray
     tests: tuple[NDArray[np.int64], ...]
     scaled_jointly: bool
     record: dict[str, Any]
 
-    def problem(self, split: int, inputs: str = "correct") -> Problem:
+    def problem(self, split: int, inputs: str = "correct") -> TrainTest:
         """Return the training and test part of a split.
 
         Parameters
@@ -65,14 +65,14 @@ class Dataset:
 
         Returns
         -------
-        Problem
+        TrainTest
         """
         if inputs not in INPUTS:
             raise ValueError(f"inputs={inputs!r} must be one of {INPUTS}.")
         test = np.zeros(len(self.y), bool)
         test[self.tests[split]] = True
         columns = self.columns if inputs == "correct" else self.as_in_paper()
-        return Problem(
+        return TrainTest(
             task=self.task,
             train=columns.take(~test),
             test=columns.take(test),
@@ -81,7 +81,7 @@ class Dataset:
             joint_scaling=inputs == "paper",
         )
 
-    def as_in_paper(self) -> Columns:
+    def as_in_paper(self) -> StudyTable:
         """Return the columns as the authors scaled them."""
         numbers = self.columns.numbers
         axis = None if self.scaled_jointly else 0
@@ -89,7 +89,7 @@ class Dataset:
         low, high = numbers.min(axis=axis), numbers.max(axis=axis)
         width = np.where(high > low, high - low, 1.0)
         scaled = PAPER_LIMIT * (2.0 * (numbers - low) / width - 1.0)
-        return Columns(scaled, self.columns.codes, self.columns.n_levels)
+        return StudyTable(scaled, self.columns.codes, self.columns.n_levels)
 
 
 class Library:
@@ -167,7 +167,7 @@ def check_sum(path: Path, content: bytes, wanted: str) -> None:
         )
 
 
-def read_table(text: str, record: dict[str, Any]) -> tuple[Columns, FloatArray]:
+def read_table(text: str, record: dict[str, Any]) -> tuple[StudyTable, FloatArray]:
     """Parse a csv file: continuous columns, categorical columns, target."""
     rows = list(csv.reader(io.StringIO(text)))
     header, body = rows[0], rows[1:]
@@ -186,4 +186,6 @@ def read_table(text: str, record: dict[str, Any]) -> tuple[Columns, FloatArray]:
         number = {level: code for code, level in enumerate(levels)}
         codes[:, j] = [number[level] for level in by_name[name]]
         n_levels.append(len(levels))
-    return Columns(numbers, codes, tuple(n_levels)), np.array(by_name["target"], dtype=np.float64)
+    return StudyTable(numbers, codes, tuple(n_levels)), np.array(
+        by_name["target"], dtype=np.float64
+    )

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart.study.datasets import Dataset, check_sum
-from obliquebart.study.problems import FloatArray
+from obliquebart.study.train_test import FloatArray
 
 __all__ = ["COMMIT", "SOURCE", "content_digest", "fetch", "packaged"]
 

@@ -18,7 +18,7 @@ from scipy.special import logsumexp, ndtr
 
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, UnseenLevelWarning
 from obliquebart.study.metrics import COVERAGE, Prediction
-from obliquebart.study.problems import Columns, FloatArray, Problem
+from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
 if TYPE_CHECKING:
     from obliquebart.study.units import Unit
@@ -45,7 +45,7 @@ class Method:
     """
 
     label: str
-    solve: Callable[[Problem, Unit], Prediction]
+    solve: Callable[[TrainTest, Unit], Prediction]
     needs: str | None = None
 
     @property
@@ -62,34 +62,34 @@ PAPER: dict[str, Any] = {"prior": "paper", "n_chains": 1, "n_burn": 1000, "n_dra
 AXIS: dict[str, Any] = {**PAPER, "rules": "axis", "min_samples_leaf": 1}
 
 
-def _oblique(problem: Problem, unit: Unit) -> Prediction:
+def _oblique(problem: TrainTest, unit: Unit) -> Prediction:
     return _bart(problem, unit, {})
 
 
-def _axis_default(problem: Problem, unit: Unit) -> Prediction:
+def _axis_default(problem: TrainTest, unit: Unit) -> Prediction:
     return _bart(problem, unit, {"rules": "axis"})
 
 
-def _oblique_paper(problem: Problem, unit: Unit) -> Prediction:
+def _oblique_paper(problem: TrainTest, unit: Unit) -> Prediction:
     return _bart(problem, unit, PAPER)
 
 
-def _axis(problem: Problem, unit: Unit) -> Prediction:
+def _axis(problem: TrainTest, unit: Unit) -> Prediction:
     # The paper's BART chooses cuts from the range of each column, so no joint scaling here; its
     # categories were integers.
-    columns = Columns.with_codes if unit.inputs == "paper" else None
+    columns = StudyTable.with_codes if unit.inputs == "paper" else None
     return _bart(problem, unit, {**AXIS, "feature_scaling": "range"}, columns)
 
 
-def _axis_indicators(problem: Problem, unit: Unit) -> Prediction:
-    return _bart(problem, unit, {**AXIS, "feature_scaling": "range"}, Columns.with_indicators)
+def _axis_indicators(problem: TrainTest, unit: Unit) -> Prediction:
+    return _bart(problem, unit, {**AXIS, "feature_scaling": "range"}, StudyTable.with_indicators)
 
 
 def _bart(
-    problem: Problem,
+    problem: TrainTest,
     unit: Unit,
     parameters: dict[str, Any],
-    all_numbers: Callable[[Columns], FloatArray] | None = None,
+    all_numbers: Callable[[StudyTable], FloatArray] | None = None,
 ) -> Prediction:
     """Fit with categories as they are, or with all columns turned into numbers."""
     regression = problem.task == "regression"
@@ -102,7 +102,7 @@ def _bart(
         random_state=unit.seed,
         progress=False,
     )
-    columns = all_numbers or Columns.with_codes
+    columns = all_numbers or StudyTable.with_codes
     x_train, x_test = columns(problem.train), columns(problem.test)
     with warnings.catch_warnings():
         # Some of these sets have a level for nearly every row.
@@ -140,7 +140,7 @@ def _log_density(posterior: Any, x: FloatArray, y: FloatArray) -> FloatArray:
     return found
 
 
-def _stochtree(problem: Problem, unit: Unit) -> Prediction:
+def _stochtree(problem: TrainTest, unit: Unit) -> Prediction:
     # Only there is it installed, and it ships no types.
     model = import_module("stochtree").BARTModel()
     probit = problem.task == "classification"
@@ -164,14 +164,14 @@ def _stochtree(problem: Problem, unit: Unit) -> Prediction:
 # ------------------------------------------------------------------------------ other ensembles
 
 
-def _random_forest(problem: Problem, unit: Unit) -> Prediction:
+def _random_forest(problem: TrainTest, unit: Unit) -> Prediction:
     from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 
     kinds = {"regression": RandomForestRegressor, "classification": RandomForestClassifier}
     return _forest(problem, unit, kinds[problem.task])
 
 
-def _extra_trees(problem: Problem, unit: Unit) -> Prediction:
+def _extra_trees(problem: TrainTest, unit: Unit) -> Prediction:
     from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 
     kinds = {"regression": ExtraTreesRegressor, "classification": ExtraTreesClassifier}
@@ -179,7 +179,7 @@ def _extra_trees(problem: Problem, unit: Unit) -> Prediction:
     return _forest(problem, unit, kinds[problem.task], share=None)
 
 
-def _forest(problem: Problem, unit: Unit, kind: Any, share: float | None = 1 / 3) -> Prediction:
+def _forest(problem: TrainTest, unit: Unit, kind: Any, share: float | None = 1 / 3) -> Prediction:
     """Fit with the defaults of the R packages, which differ from scikit-learn's."""
     regression = problem.task == "regression"
     p = problem.train.with_codes().shape[1]
@@ -204,14 +204,14 @@ def _forest(problem: Problem, unit: Unit, kind: Any, share: float | None = 1 / 3
     return Prediction(_mean_of(model, x_test), extra=extra)
 
 
-def _first_rotation(test: Columns, n_rotations: int) -> Columns:
+def _first_rotation(test: StudyTable, n_rotations: int) -> StudyTable:
     """Return test rows in which every rotation is the first.
 
     The authors' rotated columns have the same names in every rotation, and randomForest's
     `predict` finds columns by name: it takes the first of each name, n_rotations times.
     """
     first = test.numbers[:, : test.numbers.shape[1] // n_rotations]
-    return Columns(np.tile(first, n_rotations), test.codes, test.n_levels)
+    return StudyTable(np.tile(first, n_rotations), test.codes, test.n_levels)
 
 
 def _mean_of(model: Any, x: FloatArray) -> FloatArray:
@@ -220,13 +220,13 @@ def _mean_of(model: Any, x: FloatArray) -> FloatArray:
     return np.asarray(model.predict(x), np.float64)
 
 
-def _score(problem: Problem, mean: FloatArray) -> float:
+def _score(problem: TrainTest, mean: FloatArray) -> float:
     from obliquebart.study.metrics import measure
 
     return measure(problem, Prediction(mean))["score"]
 
 
-def _xgboost(problem: Problem, unit: Unit) -> Prediction:
+def _xgboost(problem: TrainTest, unit: Unit) -> Prediction:
     xgboost: Any = import_module("xgboost")
     regression = problem.task == "regression"
     parameters: dict[str, Any] = {

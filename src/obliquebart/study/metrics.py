@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from obliquebart.study.problems import FloatArray, Problem
+from obliquebart.study.train_test import FloatArray, TrainTest
 
 __all__ = ["COVERAGE", "Prediction", "measure"]
 
@@ -38,7 +38,7 @@ class Prediction:
     extra: dict[str, float] = field(default_factory=dict)
 
 
-def measure(problem: Problem, prediction: Prediction) -> dict[str, float]:
+def measure(problem: TrainTest, prediction: Prediction) -> dict[str, float]:
     """Compare a prediction with the test outcomes.
 
     Returns
@@ -53,7 +53,7 @@ def measure(problem: Problem, prediction: Prediction) -> dict[str, float]:
     return _classification(problem, prediction)
 
 
-def _regression(problem: Problem, prediction: Prediction) -> dict[str, float]:
+def _regression(problem: TrainTest, prediction: Prediction) -> dict[str, float]:
     y, mean = problem.y_test, prediction.mean
     mse = float(np.mean((y - mean) ** 2))
     found = {"score": mse / float(np.mean((y - problem.mean_rows()) ** 2)), "rmse": mse**0.5}
@@ -68,7 +68,7 @@ def _regression(problem: Problem, prediction: Prediction) -> dict[str, float]:
     return found
 
 
-def _classification(problem: Problem, prediction: Prediction) -> dict[str, float]:
+def _classification(problem: TrainTest, prediction: Prediction) -> dict[str, float]:
     is_one, p = problem.y_test == 1, prediction.mean
     clipped = np.clip(p, SMALLEST_PROBABILITY, 1 - SMALLEST_PROBABILITY)
     return {

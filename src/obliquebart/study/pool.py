@@ -17,7 +17,7 @@ from typing import Any
 
 from obliquebart.study.units import Unit, execute
 
-__all__ = ["Outcome", "ProcessPool"]
+__all__ = ["ProcessPool", "UnitResult"]
 
 BEGUN = "begun"
 # A process imports the libraries before it begins with its first unit.
@@ -27,7 +27,7 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 
 @dataclass(frozen=True)
-class Outcome:
+class UnitResult:
     """What became of one attempt at a unit.
 
     Attributes
@@ -129,7 +129,7 @@ class ProcessPool:
                 return
         raise RuntimeError("All processes are busy.")
 
-    def outcomes(self, patience: float = 1.0) -> Iterator[Outcome]:
+    def outcomes(self, patience: float = 1.0) -> Iterator[UnitResult]:
         """Wait for news, at most `patience` seconds, and return them."""
         busy = {worker.connection: worker for worker in self.workers if worker.unit is not None}
         ready = set(wait(list(busy), timeout=patience)) if busy else set()
@@ -153,7 +153,7 @@ class ProcessPool:
                 self.workers[number] = self._replaced(worker)
             if event is not None:
                 seconds = time.monotonic() - (worker.began or worker.given)
-                yield Outcome(unit, event, result, seconds)
+                yield UnitResult(unit, event, result, seconds)
 
     def _replaced(self, worker: _Worker) -> _Worker:
         worker.end()

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from obliquebart.study.pool import Outcome
+from obliquebart.study.pool import UnitResult
 from obliquebart.study.store import Store
 from obliquebart.study.units import Unit
 
@@ -29,7 +29,7 @@ class Pool(Protocol):
     def give(self, unit: Unit) -> None:
         """Start a unit."""
 
-    def outcomes(self, patience: float = 1.0) -> Iterator[Outcome]:
+    def outcomes(self, patience: float = 1.0) -> Iterator[UnitResult]:
         """Wait for news and return them."""
 
     def close(self) -> None:
@@ -150,7 +150,7 @@ class _Run:
                 missing[unit] = None
         return iter(missing)
 
-    def _settle(self, outcome: Outcome) -> bool:
+    def _settle(self, outcome: UnitResult) -> bool:
         """Store a result or the end of all attempts; return whether to try again."""
         unit, tally = outcome.unit, self.tally
         if outcome.event == "finished" and outcome.result is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from obliquebart.study.problems import Columns, FloatArray, Problem
+from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
 __all__ = ["FUNCTIONS", "Synthetic", "parse"]
 
@@ -53,7 +53,7 @@ class Synthetic:
             above = x[:, 1] > self.theta * np.sin(10.0 * x[:, 0])
         return np.where(above, self.jump, -self.jump)
 
-    def problem(self, replicate: int) -> Problem:
+    def problem(self, replicate: int) -> TrainTest:
         """Draw training and test rows; every method sees the same."""
         digest = hashlib.sha256(f"{self.name}/{replicate}".encode()).digest()
         rng = np.random.default_rng(int.from_bytes(digest[:8], "big"))
@@ -62,8 +62,8 @@ class Synthetic:
         f = self.f(x)
         y = f + rng.standard_normal(len(x))
         none = np.empty((len(x), 0), np.int64)
-        columns, train = Columns(x, none, ()), np.arange(len(x)) < self.n
-        return Problem(
+        columns, train = StudyTable(x, none, ()), np.arange(len(x)) < self.n
+        return TrainTest(
             task="regression",
             train=columns.take(train),
             test=columns.take(~train),

@@ -13,9 +13,9 @@ from typing import Any
 
 from obliquebart.study import metrics, synthetic
 from obliquebart.study.datasets import load_cached
-from obliquebart.study.memory import PeakMemory
 from obliquebart.study.methods import METHODS
-from obliquebart.study.problems import Problem
+from obliquebart.study.peak_memory import PeakMemory
+from obliquebart.study.train_test import TrainTest
 
 __all__ = ["Unit", "execute"]
 
@@ -106,7 +106,7 @@ def execute(unit: Unit, folder: Path | None) -> dict[str, Any]:
     return result | {"started": started, "seconds": time.time() - started}
 
 
-def problem_of(unit: Unit, folder: Path | None) -> Problem:
+def problem_of(unit: Unit, folder: Path | None) -> TrainTest:
     """Return the problem that a unit is about, before any rotation."""
     cell = synthetic.parse(unit.data)
     if cell is not None:
@@ -116,7 +116,7 @@ def problem_of(unit: Unit, folder: Path | None) -> Problem:
     return load_cached(folder, unit.data).problem(unit.split, unit.inputs)
 
 
-def _measure(unit: Unit, problem: Problem) -> dict[str, float]:
+def _measure(unit: Unit, problem: TrainTest) -> dict[str, float]:
     method = METHODS[unit.method]
     if unit.rotations:
         problem = problem.rotated(unit.rotations, unit.seed)

@@ -1,0 +1,132 @@
+"""A model's results as tables for the screen and as values for JSON."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+import obliquebart
+from obliquebart.cli.datafile import DataFile, FileError
+from obliquebart.cli.screen import diagnostics_table, plain_table
+from obliquebart.cli.write_table import NamedArrays
+from obliquebart.explain.evaluation import evaluate, score_text
+from obliquebart.explain.overview import Learnt, labelled_posteriors, learn, trained_on
+from obliquebart.posterior.diagnostics import Diagnostics, diagnose
+from obliquebart.table import Encoding
+
+
+def load_model(path: Path, n_jobs: int) -> Any:
+    """Return the model of a file, set to a number of threads."""
+    if not path.exists():
+        raise FileError(f"There is no file {path}.")
+    return obliquebart.load(path).set_params(n_jobs=n_jobs)
+
+
+def encoding_of(model: Any) -> Encoding:
+    """Return how the model reads its columns."""
+    encoding: Encoding = model._fitted.encoding
+    return encoding
+
+
+def possible_targets(file: DataFile, model: Any) -> list[str]:
+    """Return the columns of a file that are none of the model's."""
+    return [name for name in file.columns if name not in encoding_of(model).names]
+
+
+def has_text_labels(model: Any) -> bool:
+    """Say whether the model predicts text."""
+    classes = model._fitted.classes
+    return classes is not None and classes.dtype.kind not in "biuf"
+
+
+def diagnose_all(model: Any, X: Any = None, rows: int = 10) -> dict[str, Diagnostics]:
+    """Return the diagnostics of each posterior; the label is empty where there is only one."""
+    return {
+        label: diagnose(posterior, X, rows, model.n_jobs)
+        for label, posterior in labelled_posteriors(model).items()
+    }
+
+
+def diagnostics_parts(diagnoses: dict[str, Diagnostics]) -> list[Table | str]:
+    """Return tables and sentences."""
+    parts: list[Table | str] = []
+    for label, diagnostics in diagnoses.items():
+        parts.append(diagnostics_table(diagnostics, f"{label}: " if label else ""))
+        shares = [f"{move} {share:.0%}" for move, share in diagnostics.acceptance.items()]
+        if shares:
+            parts.append(f"Accepted moves: {', '.join(shares)}.")
+        parts += [f"! {sentence}" for sentence in diagnostics.advice]
+    return parts
+
+
+def findings(model: Any, top: int) -> dict[str, Learnt]:
+    """Return what each posterior has learnt."""
+    return {label: learn(posterior, top) for label, posterior in labelled_posteriors(model).items()}
+
+
+def findings_parts(found: dict[str, Learnt]) -> list[Table | str]:
+    """Return tables and a sentence for each posterior."""
+    parts: list[Table | str] = []
+    for label, learnt in found.items():
+        prefix = f"{label}: " if label else ""
+        parts += [
+            plain_table(prefix + section.title, section.headings, section.rows)
+            for section in learnt.tables()
+            if section.rows
+        ]
+        parts.append(learnt.sentence())
+    return parts
+
+
+def scores(model: Any, X: Any, y: Any) -> dict[str, float | None]:
+    """Return errors and coverages, None for those that are not defined."""
+    values = evaluate(model, X, y, n_jobs=model.n_jobs).scores()
+    return {name: value if math.isfinite(value) else None for name, value in values.items()}
+
+
+def scores_parts(
+    values: dict[str, float | None] | None, model: Any, X: Any, y: Any
+) -> list[Table | str]:
+    """Return the errors as a table that says which rows they are from."""
+    if values is None:
+        return []
+    where = "training rows, so too good" if trained_on(model, X, y) else "rows not in training"
+    rows = [
+        [name, "–" if value is None else score_text(name, value)] for name, value in values.items()
+    ]
+    return [plain_table(f"Errors ({where})", ["score", "value"], rows)]
+
+
+def model_to_dict(model: Any) -> dict[str, Any]:
+    """Return what a model is, for JSON."""
+    encoding = encoding_of(model)
+    return {
+        "model": type(model).__name__,
+        "parameters": {
+            name: value if isinstance(value, (int, float, str, bool, type(None))) else str(value)
+            for name, value in model.get_params().items()
+        },
+        "columns": dict(zip(encoding.names, encoding.kinds, strict=True)),
+        "classes": [str(label) for label in getattr(model, "classes_", [])] or None,
+    }
+
+
+def model_parts(model: Any) -> list[Table | str]:
+    """Return a sentence about the model."""
+    encoding = encoding_of(model)
+    words = f"{type(model).__name__} of {encoding.p_cont} continuous and {encoding.p_cat} "
+    words += "categorical columns"
+    classes = [str(label) for label in getattr(model, "classes_", [])]
+    if classes:
+        words += f", {len(classes)} classes: {', '.join(classes[:10])}"
+        words += ", …" if len(classes) > 10 else ""
+    return [words + "."]
+
+
+def predictions(model: Any, X: NamedArrays, coverage: float, kind: str) -> NamedArrays:
+    """Return the columns of predictions."""
+    columns: NamedArrays = model._prediction_columns(X, coverage, kind)
+    return columns

@@ -1,0 +1,62 @@
+"""Write tables: CSV or Parquet."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obliquebart.cli.datafile import PARQUET, FileError, frame_backend
+
+__all__ = ["NamedArrays", "columns_to_json", "simulated_table", "write_columns"]
+
+NamedArrays = dict[str, NDArray[Any]]
+
+
+def columns_to_json(columns: NamedArrays) -> dict[str, Any]:
+    """Return columns as lists."""
+    return {name: values.tolist() for name, values in columns.items()}
+
+
+def write_columns(columns: NamedArrays, path: Path | None) -> None:
+    """Write a CSV or Parquet file, or CSV to standard output."""
+    if path is not None and path.suffix.lower() in PARQUET:
+        _write_parquet(columns, path)
+    elif path is None:
+        _write_csv(columns, sys.stdout)
+        sys.stdout.flush()
+    else:
+        with path.open("w", encoding="utf-8", newline="") as stream:
+            _write_csv(columns, stream)
+
+
+def _write_csv(columns: NamedArrays, stream: Any) -> None:
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerow(columns)
+    # tolist: repr of a Python float is the shortest text that reads back as the same number.
+    writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+
+
+def _write_parquet(columns: NamedArrays, path: Path) -> None:
+    import narwhals.stable.v2 as nw
+
+    backend = frame_backend()
+    if backend is None:
+        raise FileError(f"Writing {path} needs pyarrow or polars: pip install pyarrow.")
+    data = {name: values.tolist() for name, values in columns.items()}
+    nw.from_dict(data, backend=backend).write_parquet(str(path))
+
+
+def simulated_table(n_rows: int, seed: int) -> NamedArrays:
+    """Return the table of the demo."""
+    rng = np.random.default_rng(seed)
+    age, bmi = rng.uniform(20, 80, n_rows), rng.uniform(17, 33, n_rows)
+    site = rng.choice(["north", "south", "east", "west"], n_rows)
+    jump = (age - 50) / 30 + (bmi - 25) / 8 > 0
+    y = 50 + 10 * jump + 4 * np.isin(site, ["north", "east"]) + rng.normal(size=n_rows)
+    noise = rng.uniform(size=n_rows)
+    return {"age": age.round(1), "bmi": bmi.round(1), "site": site, "noise": noise, "y": y.round(2)}

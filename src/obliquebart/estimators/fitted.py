@@ -1,0 +1,31 @@
+"""What a fit leaves behind: the posteriors, and the training problem with which chains go on."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from obliquebart.model.training import Fingerprint, TrainingProblem
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.table import Encoding
+
+__all__ = ["Fitted"]
+
+
+class Fitted(NamedTuple):
+    """The result of a fit: all that a model file holds besides the estimator's parameters."""
+
+    estimator: str
+    """The name of its class."""
+    encoding: Encoding
+    posteriors: list[Posterior]
+    """One for each of the likelihood's `titles`."""
+    classes: NDArray[Any] | None
+    """The labels of a classification, sorted."""
+    n_draws: int
+    """Draws in all; all posteriors have as many."""
+    training: TrainingProblem | None
+    """None if a model file was written without."""
+    fingerprint: Fingerprint
+    """Of the training problem, also where that is not here."""

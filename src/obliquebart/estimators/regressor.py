@@ -1,0 +1,218 @@
+"""Regression."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted
+
+from obliquebart.estimators.base import ObliqueBART, RandomState
+from obliquebart.estimators.documentation import with_shared_parameters
+from obliquebart.estimators.fitted import Fitted
+from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.model.parameters import CATEGORICAL_FEATURES, DEFAULTS, PROGRESS, SCHEDULES
+from obliquebart.posterior.posterior import FloatArray, check_quantiles
+from obliquebart.sampling.run import check_seed
+from obliquebart.table.dask import map_rows
+from obliquebart.validation import check_count, check_number
+
+__all__ = ["ObliqueBARTRegressor"]
+
+Kind = Literal["mean", "outcome"]
+SCHEDULE = SCHEDULES["regression"]
+
+
+@with_shared_parameters
+class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
+    """Regression by a sum of Bayesian trees with oblique rules.
+
+    The outcome is y ~ N(f(x), sigma² / weight), where f is a sum of small trees. A rule of a tree
+    asks on which side of a hyperplane the continuous columns lie, or to which set of levels a
+    categorical column belongs. `fit` draws ensembles of trees from the posterior; everything
+    else is computed from these draws.
+
+    Parameters
+    ----------
+    k : float
+        The range of y spans 2k prior standard deviations of f; larger is smoother.
+    leaf_sd : float or None
+        A number fixes the prior standard deviation of a leaf output, in the units of y. None
+        samples it, with prior mode (2 / k) min(range(y) / 4, sd(y)) / sqrt(n_trees); "paper"
+        fixes it at range(y) / (2 k sqrt(n_trees)).
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        The draws: `posterior_.predict(X)`, `posterior_.trace`.
+    n_features_in_ : int
+        Columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, where X had them.
+
+    See Also
+    --------
+    ObliqueBARTClassifier : The same for classes.
+
+    Notes
+    -----
+    Missing values and levels unseen in training are handled: see the notes on tables in the
+    documentation. Ctrl-C during `fit` keeps the draws so far, cut to a common number per chain,
+    and warns; if there are none it raises KeyboardInterrupt.
+
+    With `sample_weight`, a row of weight w has noise variance sigma² / w, so sigma belongs to a
+    row of weight one. A row of weight zero is left out before anything is computed. Weights
+    multiplied by a constant give the same f.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from obliquebart import ObliqueBARTRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = ObliqueBARTRegressor(n_trees=50, n_burn=100, n_draws=100, random_state=0)
+    >>> model.fit(X, y).predict(X[:2]).shape
+    (2,)
+    >>> model.predict_interval(X[:2], coverage=0.9, kind="outcome").shape
+    (2, 2)
+    """
+
+    _likelihood = LIKELIHOODS["gaussian"]
+
+    def __init__(
+        self,
+        n_trees: int = DEFAULTS.n_trees,
+        *,
+        n_burn: int = SCHEDULE.n_burn,
+        n_draws: int = SCHEDULE.n_draws,
+        n_thin: int = SCHEDULE.n_thin,
+        n_chains: int = SCHEDULE.n_chains,
+        prior: Literal["default", "paper"] = DEFAULTS.prior,
+        rules: Literal["oblique", "axis"] = DEFAULTS.rules,
+        alpha: float = DEFAULTS.alpha,
+        beta: float = DEFAULTS.beta,
+        k: float = DEFAULTS.k,
+        nu: float = DEFAULTS.nu,
+        sigma_quantile: float | None = DEFAULTS.sigma_quantile,
+        theta_prior: tuple[float, float] | None = DEFAULTS.theta_prior,
+        sigma: float | None = DEFAULTS.sigma,
+        theta: float | None = DEFAULTS.theta,
+        leaf_sd: float | None = DEFAULTS.leaf_sd,
+        min_samples_leaf: int | None = DEFAULTS.min_samples_leaf,
+        categorical_features: Any = CATEGORICAL_FEATURES,
+        feature_scaling: str | None = DEFAULTS.feature_scaling,
+        p_change: float | None = DEFAULTS.p_change,
+        p_perturb: float | None = DEFAULTS.p_perturb,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        progress: bool | Literal["auto"] = PROGRESS,
+    ) -> None:
+        self._assign(locals())
+
+    def _set_fitted(self, fitted: Fitted) -> ObliqueBARTRegressor:
+        super()._set_fitted(fitted)
+        (self.posterior_,) = fitted.posteriors
+        return self
+
+    def predict(self, X: Any, return_std: bool = False) -> Any:
+        """Return the posterior mean of f, and its standard deviation if asked for.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            A Dask array or data frame gives a lazy result.
+        return_std : bool, default=False
+            Also return the posterior standard deviation of f (not of a new outcome).
+
+        Returns
+        -------
+        mean : ndarray of shape (n,)
+        std : ndarray of shape (n,)
+            Only if `return_std`.
+        """
+        check_is_fitted(self)
+        lazy = map_rows(self.predict, X, ())
+        if lazy is not None:
+            return (lazy, map_rows(self._predict_std, X, ())) if return_std else lazy
+        summary = self.posterior_.summarise(self.posterior_.encode(X), n_jobs=self.n_jobs)
+        return (summary.mean, summary.sd) if return_std else summary.mean
+
+    def _predict_std(self, X: Any) -> FloatArray:
+        return self.posterior_.std(X, n_jobs=self.n_jobs)
+
+    def predict_interval(self, X: Any, coverage: float = 0.9, kind: Kind = "mean") -> FloatArray:
+        """Return central posterior intervals.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            A Dask array or data frame gives a lazy result.
+        coverage : float, default=0.9
+            Probability of the interval, in (0, 1).
+        kind : {"mean", "outcome"}, default="mean"
+            An interval for f(x), or for a new outcome y at x of weight one.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Lower and upper end.
+        """
+        check_is_fitted(self)
+        tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
+        return self.predict_quantile(X, [tail, 1.0 - tail], kind)
+
+    def predict_quantile(
+        self, X: Any, q: float | Sequence[float], kind: Kind = "mean"
+    ) -> FloatArray:
+        """Return posterior quantiles.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            A Dask array or data frame gives a lazy result.
+        q : float or sequence of float
+            Probabilities in [0, 1]; in (0, 1) for outcomes, whose ends are infinite.
+        kind : {"mean", "outcome"}, default="mean"
+            Quantiles of f(x), or of a new outcome y at x of weight one.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, len(q))
+            The first shape if `q` is a number.
+        """
+        check_is_fitted(self)
+        levels = check_quantiles("q", q, kind)
+        shape = () if np.ndim(q) == 0 else (len(levels),)
+        lazy: FloatArray | None = map_rows(self.predict_quantile, X, shape, q=q, kind=kind)
+        if lazy is not None:
+            return lazy
+        return self.posterior_.quantile(X, q, kind, n_jobs=self.n_jobs)
+
+    def _prediction_columns(self, X: Any, coverage: float, kind: Kind) -> dict[str, FloatArray]:
+        """Return what the command line writes."""
+        low, high = self.predict_interval(X, coverage, kind).T
+        return {"prediction": self.predict(X), "low": low, "high": high}
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
+        """Return draws of new outcomes from the posterior predictive distribution.
+
+        Each column is one joint draw: the same ensemble at all rows, and independent noise.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            Rows to predict.
+        n_samples : int, default=1
+            Draws per row.
+        random_state : int, RandomState or None, default=None
+            An int gives the same draws at every call.
+
+        Returns
+        -------
+        ndarray of shape (n, n_samples)
+        """
+        check_is_fitted(self)
+        n_samples = check_count("n_samples", n_samples, 1)
+        rng = check_seed(random_state)
+        return self.posterior_.sample_y(X, n_samples, rng, n_jobs=self.n_jobs)

@@ -1,0 +1,1 @@
+"""What a fitted model does: its rules, its trees, its errors."""

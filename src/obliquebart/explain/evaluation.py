@@ -1,0 +1,269 @@
+"""How good are the predictions? Errors, intervals and calibration at rows with a known outcome."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn import metrics
+from sklearn.utils.validation import check_is_fitted
+
+from obliquebart.model.outcome import OutcomeScale
+from obliquebart.model.parameters import Task
+from obliquebart.posterior.class_probabilities import ClassProbabilities
+from obliquebart.posterior.diagnostics import choose_rows
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.table import EncodedTable
+from obliquebart.validation import check_labels, check_number, count_rows
+
+__all__ = ["ClassEvaluation", "Evaluation", "RegressionEvaluation", "evaluate", "score_text"]
+
+# More rows change no picture; they are spread evenly over the table.
+MAX_ROWS = 5000
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class RegressionEvaluation:
+    """Predictions of a regression beside the outcomes.
+
+    Attributes
+    ----------
+    y, mean : ndarray of shape (n,)
+        Outcomes, and the posterior mean of f.
+    low, high : ndarray of shape (n,)
+        The central interval of a new outcome, with probability `coverage`.
+    pit : ndarray of shape (n,)
+        The predictive probability of an outcome below y: uniform if the model is right.
+    sigma : float
+        Posterior mean of the noise's standard deviation.
+    coverage : float
+        Of the intervals.
+    n_table : int
+        Rows of the table, of which `n` were used.
+    """
+
+    y: FloatArray
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+    pit: FloatArray
+    sigma: float
+    coverage: float
+    n_table: int
+
+    @property
+    def residual(self) -> FloatArray:
+        """Outcome minus the mean of f."""
+        return self.y - self.mean
+
+    @property
+    def covered(self) -> NDArray[np.bool_]:
+        """Whether y lies in its interval."""
+        return (self.low <= self.y) & (self.y <= self.high)
+
+    def coverage_at(self, level: float) -> float:
+        """Return the share of outcomes within their central interval of a probability."""
+        return float(np.mean(np.abs(2.0 * self.pit - 1.0) <= level))
+
+    def scores(self) -> dict[str, float]:
+        """Return errors and coverages by name."""
+        error = self.residual
+        variation = float(np.sum((self.y - self.y.mean()) ** 2))
+        return {
+            "RMSE": float(np.sqrt(np.mean(error**2))),
+            "MAE": float(np.mean(np.abs(error))),
+            "R²": 1.0 - float(np.sum(error**2)) / variation if variation > 0 else float("nan"),
+            "in 50% interval": self.coverage_at(0.5),
+            f"in {self.coverage:.0%} interval": float(self.covered.mean()),
+        }
+
+
+@dataclass(frozen=True)
+class ClassEvaluation:
+    """Class probabilities beside the labels.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n,)
+        The position of a row's label in `classes`.
+    classes : ndarray of shape (k,)
+        The labels.
+    probability : ndarray of shape (n, k)
+        Posterior means.
+    low, high : ndarray of shape (n, k)
+        The central interval of a probability, with probability `coverage`.
+    coverage : float
+        Of the intervals.
+    n_table : int
+        Rows of the table, of which `n` were used.
+    """
+
+    codes: NDArray[np.intp]
+    classes: NDArray[Any]
+    probability: FloatArray
+    low: FloatArray
+    high: FloatArray
+    coverage: float
+    n_table: int
+
+    @property
+    def is_class(self) -> NDArray[np.bool_]:
+        """Whether a row has a class (n, k)."""
+        return np.asarray(self.codes[:, None] == np.arange(len(self.classes)))
+
+    def pairs(self) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Return probabilities and whether they came true: of the second class of two, or of all.
+
+        With two classes the pairs of the first one would say the same again.
+        """
+        first = 1 if len(self.classes) == 2 else 0
+        return self.probability[:, first:].ravel(), self.is_class[:, first:].ravel()
+
+    def scores(self) -> dict[str, float]:
+        """Return errors by name."""
+        chosen = np.clip(self.probability[np.arange(len(self.codes)), self.codes], 1e-300, None)
+        scores = {
+            "accuracy": float(np.mean(np.argmax(self.probability, axis=1) == self.codes)),
+            "log loss": float(-np.mean(np.log(chosen))),
+            "Brier score": float(np.mean(np.sum((self.probability - self.is_class) ** 2, axis=1))),
+        }
+        if len(self.classes) == 2 and len(np.unique(self.codes)) == 2:
+            scores["AUC"] = float(metrics.roc_auc_score(self.codes, self.probability[:, 1]))
+        return scores
+
+
+Evaluation = RegressionEvaluation | ClassEvaluation
+
+
+def score_text(name: str, value: float) -> str:
+    """Return a score as people read it: shares in percent, others with four digits."""
+    if np.isnan(value):
+        return "–"
+    return f"{value:.1%}" if name == "accuracy" or "interval" in name else f"{value:.4g}"
+
+
+def evaluate(
+    model: Any,
+    X: Any,
+    y: ArrayLike,
+    *,
+    coverage: float = 0.9,
+    max_rows: int = MAX_ROWS,
+    n_jobs: int | None = None,
+) -> Evaluation:
+    """Compare a fitted model's predictions with outcomes.
+
+    On the training rows everything looks better than it is; pass rows that were held out.
+
+    Parameters
+    ----------
+    model : ObliqueBARTRegressor or ObliqueBARTClassifier
+        Fitted.
+    X : table of shape (n, n_features)
+        Rows, all of weight one.
+    y : array-like of shape (n,)
+        Their outcomes or labels.
+    coverage : float, default=0.9
+        Of the intervals.
+    max_rows : int, default=5000
+        Of larger tables as many rows are used, evenly spread.
+    n_jobs : int or None
+        Threads, counted as joblib does.
+
+    Returns
+    -------
+    RegressionEvaluation or ClassEvaluation
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from obliquebart import ObliqueBARTRegressor
+    >>> X = np.random.default_rng(0).uniform(size=(200, 2))
+    >>> y = X[:, 0] + X[:, 1]
+    >>> model = ObliqueBARTRegressor(n_trees=20, n_burn=100, n_draws=100, random_state=0)
+    >>> evaluate(model.fit(X[:100], y[:100]), X[100:], y[100:]).scores()["R²"] > 0.9
+    True
+    """
+    check_is_fitted(model)
+    tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
+    rows = choose_rows(max_rows, count_rows(X, type(model).__name__))
+    evaluate_task = EVALUATE[model._likelihood.task]
+    return evaluate_task(model, model._fitted.encoding.transform(X), y, rows, tail, n_jobs)
+
+
+def _evaluate_numbers(
+    model: Any,
+    encoded: EncodedTable,
+    y: ArrayLike,
+    rows: NDArray[np.intp],
+    tail: float,
+    n_jobs: int | None,
+) -> RegressionEvaluation:
+    posterior: Posterior = model.posterior_
+    likelihood = posterior.likelihood
+    observed = likelihood.check_observed(y, encoded.n_rows)[rows]
+    columns = encoded.take(rows)
+    mean = posterior.summarise(columns, n_jobs=n_jobs).mean
+    interval = posterior.summarise(columns, (tail, 1.0 - tail), "outcome", n_jobs).quantiles
+    noise = likelihood.noise_of(posterior.trace)
+    noise = {name: values.reshape(-1, 1) for name, values in noise.items()}
+    pit = np.empty(len(rows))
+    for part, f in posterior.blocks(columns, n_jobs):
+        pit[part] = likelihood.cdf(observed[part], f, noise).mean(axis=0)
+    return RegressionEvaluation(
+        y=observed,
+        mean=mean,
+        low=interval[:, 0],
+        high=interval[:, 1],
+        pit=pit,
+        sigma=float(likelihood.noise_sd(noise, OutcomeScale()).mean()),
+        coverage=1.0 - 2.0 * tail,
+        n_table=encoded.n_rows,
+    )
+
+
+def _evaluate_classes(
+    model: Any,
+    encoded: EncodedTable,
+    y: ArrayLike,
+    rows: NDArray[np.intp],
+    tail: float,
+    n_jobs: int | None,
+) -> ClassEvaluation:
+    labels = check_labels(y, encoded.n_rows)
+    codes = _codes(labels, model.classes_)[rows]
+    columns = encoded.take(rows)
+    classes = model.classes_
+    probabilities = ClassProbabilities(model.posteriors_, len(classes), n_draws=0)
+    interval = probabilities.interval(columns, tail, n_jobs)
+    return ClassEvaluation(
+        codes=codes,
+        classes=classes,
+        probability=probabilities.mean(columns, n_jobs),
+        low=interval[..., 0],
+        high=interval[..., 1],
+        coverage=1.0 - 2.0 * tail,
+        n_table=encoded.n_rows,
+    )
+
+
+EVALUATE: dict[Task, Callable[..., Evaluation]] = {
+    "regression": _evaluate_numbers,
+    "classification": _evaluate_classes,
+}
+
+
+def _codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    position: Mapping[Any, int] = {label: code for code, label in enumerate(classes.tolist())}
+    unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in position]
+    if unknown:
+        known = ", ".join(map(repr, list(position)[:5]))
+        raise ValueError(
+            f"y holds {unknown[0]!r}, which is none of the classes of the model: {known}"
+            + (", …" if len(position) > 5 else ".")
+        )
+    return np.array([position[label] for label in labels.tolist()], dtype=np.intp)

@@ -1,0 +1,150 @@
+"""What a model has learnt, as tables for a screen or a page."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from obliquebart.explain.rules import (
+    Inclusion,
+    Interaction,
+    Loading,
+    Rules,
+    RuleSizes,
+    interactions,
+    loadings,
+    rule_sparsity,
+    variable_inclusion,
+)
+from obliquebart.model.training import differences
+from obliquebart.posterior.posterior import Posterior
+
+__all__ = ["Learnt", "TextTable", "is_numeric", "labelled_posteriors", "learn", "trained_on"]
+
+
+class TextTable(NamedTuple):
+    """A table with texts in its cells."""
+
+    title: str
+    headings: list[str]
+    rows: list[list[str]]
+
+
+def is_numeric(text: str) -> bool:
+    """Say whether a cell holds a number, an interval, or nothing, and belongs to the right."""
+    return text in ("", "fixed") or set(text.replace(" to ", "")) <= set("0123456789.+-e%×– ")
+
+
+class Learnt(NamedTuple):
+    """Columns, loadings, pairs and sizes of the rules of one posterior."""
+
+    inclusion: list[Inclusion]
+    loadings: list[Loading]
+    interactions: list[Interaction]
+    sizes: RuleSizes
+    n_columns: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it for JSON."""
+        return {
+            "variable_inclusion": [row._asdict() for row in self.inclusion],
+            "loadings": [row._asdict() for row in self.loadings],
+            "interactions": [row._asdict() for row in self.interactions],
+            "rule_sparsity": {
+                **self.sizes._asdict(),
+                "sizes": [row._asdict() for row in self.sizes.sizes],
+            },
+        }
+
+    def sentence(self) -> str:
+        """Say how large the rules are."""
+        sizes = self.sizes
+        if sizes.n_rules == 0:
+            return "The trees have no rules."
+        words = f"An ensemble has {sizes.n_rules:.0f} rules on average"
+        if sizes.categorical > 0:
+            words += f", {sizes.categorical:.0%} of them on a category"
+        if sizes.sizes:
+            words += (
+                f"; of the continuous ones {sizes.oblique:.0%} use two columns or more "
+                f"({sizes.mean_columns:.1f} on average)"
+            )
+        return words + "."
+
+    def tables(self) -> list[TextTable]:
+        """Return the three tables."""
+        of = "" if len(self.inclusion) == self.n_columns else f" (of {self.n_columns})"
+        return [
+            TextTable(
+                f"Columns by use{of}",
+                ["column", "kind", "share of rules", "90% interval", "draws", "prior"],
+                [
+                    [
+                        *(row.column, row.kind, _share(row.share), _interval(row.low, row.high)),
+                        *(_share(row.draws), _share(row.prior)),
+                    ]
+                    for row in self.inclusion
+                ],
+            ),
+            TextTable(
+                "Loadings: mean |φ| of the continuous rules",
+                ["column", "all rules", "90% interval", "rules that use it"],
+                [
+                    [
+                        *(row.column, f"{row.mean:.3f}", f"{row.low:.3f} to {row.high:.3f}"),
+                        f"{row.when_used:.3f}",
+                    ]
+                    for row in self.loadings
+                ],
+            ),
+            TextTable(
+                "Pairs that share oblique rules",
+                ["first", "second", "share of oblique rules", "90% interval", "against chance"],
+                [
+                    [
+                        *(row.first, row.second, _share(row.share), _interval(row.low, row.high)),
+                        f"{row.lift:.2f} ×",
+                    ]
+                    for row in self.interactions
+                ],
+            ),
+        ]
+
+
+def learn(posterior: Posterior, top: int = 10) -> Learnt:
+    """Return the most used columns and pairs of a posterior, and the sizes of its rules."""
+    rules = Rules(posterior)
+    inclusion = variable_inclusion(rules)
+    return Learnt(
+        inclusion[:top],
+        loadings(rules)[:top],
+        interactions(rules, top=top),
+        rule_sparsity(rules),
+        len(inclusion),
+    )
+
+
+def labelled_posteriors(model: Any) -> dict[str, Posterior]:
+    """Return the posteriors of a model by class; the label is empty where there is only one."""
+    posteriors: list[Posterior] = model._fitted.posteriors
+    titles = model._likelihood.titles(model._fitted.classes)
+    labels = [f"{title}against the rest" if title else "" for title in titles]
+    return dict(zip(labels, posteriors, strict=True))
+
+
+def trained_on(model: Any, X: Any, y: Any) -> bool:
+    """Say whether these are the rows that the model was fitted to."""
+    fingerprint = model._fitted.fingerprint
+    try:
+        given = model._training_problem(X, y, None).fingerprint()
+    except (ValueError, TypeError):
+        # Other columns or labels than in training.
+        return False
+    return not {"X", "y"} & set(differences(fingerprint, given))
+
+
+def _share(value: float) -> str:
+    return f"{value:.1%}"
+
+
+def _interval(low: float, high: float) -> str:
+    return f"{low:.1%} to {high:.1%}"

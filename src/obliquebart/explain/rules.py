@@ -1,0 +1,352 @@
+"""What did it learn? Which columns the rules use, how strongly, and together with which others.
+
+A rule's direction φ has unit length and refers to columns scaled to [-1, 1], so that the weights
+of different columns can be compared. All shares are computed draw by draw, and given with the
+mean and a central interval over the draws.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from obliquebart.validation import check_choice, check_count, check_number
+
+if TYPE_CHECKING:
+    from obliquebart.posterior.posterior import Posterior
+
+__all__ = [
+    "Inclusion",
+    "Interaction",
+    "Loading",
+    "RuleSizes",
+    "Rules",
+    "SizeShare",
+    "interactions",
+    "loadings",
+    "rule_sparsity",
+    "variable_inclusion",
+]
+
+KIND_MASK, CONTINUOUS, CATEGORICAL = 3, 1, 2
+FloatArray = NDArray[np.float64]
+
+
+class Inclusion(NamedTuple):
+    """How much of the rules uses a column.
+
+    `share` is the share of rules that use it, with the interval (`low`, `high`); an oblique rule
+    counts for each of its columns. `draws` is the share of draws with at least one such rule.
+    `prior` is about the share that rules drawn from the prior would have: a column far above it
+    was asked for by the data.
+    """
+
+    column: str
+    kind: str
+    share: float
+    low: float
+    high: float
+    draws: float
+    prior: float
+
+
+class Loading(NamedTuple):
+    """The mean absolute entry of a column in φ, over all continuous rules and those that use it."""
+
+    column: str
+    mean: float
+    low: float
+    high: float
+    when_used: float
+
+
+class Interaction(NamedTuple):
+    """The share of oblique rules (or of trees with two columns or more) that use both columns.
+
+    `lift` compares it with pairs picked at random: 1 is no preference for this pair.
+    """
+
+    first: str
+    second: str
+    share: float
+    low: float
+    high: float
+    lift: float
+
+
+class SizeShare(NamedTuple):
+    """The share of continuous rules with a number of columns."""
+
+    n_columns: int
+    share: float
+    low: float
+    high: float
+
+
+class RuleSizes(NamedTuple):
+    """How many columns a continuous rule uses, and how many rules there are.
+
+    `oblique` is the share of rules with two columns or more among the continuous ones,
+    `categorical` the share of categorical rules among all, `n_rules` their number an ensemble;
+    `mean_columns` is the mean number of columns of a continuous rule. Each is a mean over draws.
+    """
+
+    sizes: list[SizeShare]
+    mean_columns: float
+    oblique: float
+    categorical: float
+    n_rules: float
+
+
+class Rules:
+    """All rules of all kept draws, as sparse matrices.
+
+    A tree that does not change from one draw to the next is stored once, so everything is first
+    counted by structure and then carried to the draws.
+
+    Attributes
+    ----------
+    names, kinds : list of str
+        Of the columns.
+    uses : csr_matrix of shape (n_rules, n_columns)
+        1 where a rule uses a column.
+    weights : csr_matrix of shape (n_rules, n_columns)
+        |φ| of continuous rules.
+    structure : ndarray of shape (n_rules,)
+        The structure that a rule belongs to.
+    draws : csr_matrix of shape (n_draws, n_structures)
+        How many trees of a draw have a structure.
+    """
+
+    def __init__(self, posterior: Posterior) -> None:
+        arrays = posterior.draws.to_arrays()
+        self.names = posterior.encoding.names
+        self.kinds = posterior.encoding.kinds
+        self.prior = _prior_shares(posterior)
+        position = {
+            kind: np.array([j for j, k in enumerate(self.kinds) if k == kind], dtype=np.int64)
+            for kind in ("continuous", "categorical")
+        }
+        n_nodes = np.diff(arrays["node_begin"].astype(np.int64))
+        structure = np.repeat(np.arange(len(n_nodes)), n_nodes)
+        kind = arrays["node_kind"] & KIND_MASK
+        size = arrays["phi_count"].astype(np.int64)
+        n_cat = len(arrays["cat_column"])
+        column = np.concatenate(
+            [
+                position["continuous"][arrays["phi_column"]],
+                position["categorical"][arrays["cat_column"]],
+            ]
+        )
+        begin = np.concatenate([[0], np.cumsum(size), size.sum() + np.arange(1, n_cat + 1)])
+        shape = (len(size) + n_cat, len(self.names))
+        self.uses = sparse.csr_matrix((np.ones(len(column)), column, begin), shape)
+        loading = np.concatenate([np.abs(arrays["phi_value"], dtype=np.float64), np.zeros(n_cat)])
+        self.weights = sparse.csr_matrix((loading, column, begin), shape)
+        self.structure = np.concatenate(
+            [structure[kind == CONTINUOUS], structure[kind == CATEGORICAL]]
+        )
+        self.is_continuous = np.arange(shape[0]) < len(size)
+        self.draws = _count_structures(arrays["structure_of"], len(n_nodes))
+
+    @cached_property
+    def n_rules(self) -> FloatArray:
+        """Rules of each draw."""
+        return self.per_draw(np.ones(len(self.structure)))
+
+    @cached_property
+    def n_columns(self) -> NDArray[np.int64]:
+        """Columns of each rule."""
+        return np.asarray(np.diff(self.uses.indptr), dtype=np.int64)
+
+    def per_draw(self, values: Any) -> FloatArray:
+        """Sum values of rules, (n_rules,) or sparse (n_rules, k), over the rules of each draw."""
+        if sparse.issparse(values):
+            total = self.draws @ (self._by_structure @ values)
+            return np.asarray(total.todense(), dtype=np.float64)
+        return np.asarray(self.draws @ (self._by_structure @ values), dtype=np.float64)
+
+    @cached_property
+    def _by_structure(self) -> Any:
+        n_rules = len(self.structure)
+        shape = (self.draws.shape[1], n_rules)
+        return sparse.csr_matrix(
+            (np.ones(n_rules), (self.structure, np.arange(n_rules))), shape=shape
+        )
+
+    def by_tree(self) -> tuple[Any, Any]:
+        """Return the columns of each structure (sparse, 0 or 1), and the draws' counts."""
+        columns = self._by_structure @ self.uses
+        columns.data = np.ones_like(columns.data)
+        return columns.tocsr(), self.draws
+
+    def by_rule(self) -> tuple[Any, Any]:
+        """Return the columns of each rule (sparse, 0 or 1), and the draws' counts."""
+        return self.uses, (self.draws @ self._by_structure).tocsr()
+
+
+def variable_inclusion(rules: Rules, coverage: float = 0.9) -> list[Inclusion]:
+    """Return how much of the rules uses each column, most used first.
+
+    Parameters
+    ----------
+    rules : Rules
+        Of a posterior.
+    coverage : float
+        Of the intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from obliquebart import ObliqueBARTRegressor
+    >>> X = np.random.default_rng(0).uniform(size=(100, 3))
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=100, n_draws=50, random_state=0)
+    >>> posterior = model.fit(X, np.sin(6 * X[:, 1])).posterior_
+    >>> variable_inclusion(Rules(posterior))[0].column
+    'x1'
+    """
+    counts = rules.per_draw(rules.uses)
+    mean, low, high = _over_draws(counts, rules.n_rules, coverage)
+    draws = (counts > 0).mean(axis=0)
+    table = [
+        Inclusion(name, kind, *map(float, numbers))
+        for name, kind, *numbers in zip(
+            rules.names, rules.kinds, mean, low, high, draws, rules.prior, strict=True
+        )
+    ]
+    return sorted(table, key=lambda row: -row.share)
+
+
+def loadings(rules: Rules, coverage: float = 0.9) -> list[Loading]:
+    """Return the mean |φ| of each continuous column, largest first."""
+    n_continuous = rules.per_draw(rules.is_continuous.astype(np.float64))
+    total = rules.per_draw(rules.weights)
+    used = rules.per_draw(rules.uses).sum(axis=0)
+    mean, low, high = _over_draws(total, n_continuous, coverage)
+    when_used = np.divide(total.sum(axis=0), used, out=np.zeros(len(used)), where=used > 0)
+    table = [
+        Loading(name, *map(float, numbers))
+        for name, kind, *numbers in zip(
+            rules.names, rules.kinds, mean, low, high, when_used, strict=True
+        )
+        if kind == "continuous"
+    ]
+    return sorted(table, key=lambda row: -row.mean)
+
+
+def interactions(
+    rules: Rules,
+    by: Literal["rule", "tree"] = "rule",
+    top: int = 20,
+    coverage: float = 0.9,
+) -> list[Interaction]:
+    """Return the pairs of columns that most often go together.
+
+    Parameters
+    ----------
+    rules : Rules
+        Of a posterior.
+    by : {"rule", "tree"}
+        Columns that share an oblique rule, or a tree, where categorical columns count too.
+    top : int
+        How many pairs to return at most.
+    coverage : float
+        Of the intervals.
+    """
+    check_choice("by", by, ("rule", "tree"))
+    top = check_count("top", top, 1)
+    uses, draws = rules.by_rule() if by == "rule" else rules.by_tree()
+    size = np.diff(uses.indptr)
+    joint = size >= 2
+    uses, draws, size = uses[joint], draws[:, joint], size[joint]
+    times = np.asarray(draws.sum(axis=0), dtype=np.float64).ravel()
+    total = np.asarray(draws.sum(axis=1), dtype=np.float64).ravel()
+    pairs = sparse.triu(uses.T @ sparse.diags(times) @ uses, k=1).tocoo()
+    # A rule with k of p columns holds this share of all pairs.
+    p = rules.kinds.count("continuous") if by == "rule" else len(rules.names)
+    expected = float(times @ (size * (size - 1))) / max(p * (p - 1) * times.sum(), 1.0)
+    best = np.argsort(-pairs.data, kind="stable")[:top]
+    table = []
+    by_column = uses.tocsc()
+    for first, second in zip(pairs.row[best], pairs.col[best], strict=True):
+        both = np.asarray(by_column[:, first].multiply(by_column[:, second]).todense()).ravel()
+        share, low, high = _over_draws((draws @ both)[:, None], total, coverage)
+        lift = float(times @ both) / float(times.sum()) / expected
+        estimates = float(share[0]), float(low[0]), float(high[0])
+        table.append(Interaction(rules.names[first], rules.names[second], *estimates, lift))
+    return sorted(table, key=lambda row: -row.share)
+
+
+def rule_sparsity(rules: Rules, coverage: float = 0.9) -> RuleSizes:
+    """Return how many columns the continuous rules use."""
+    n_continuous = rules.per_draw(rules.is_continuous.astype(np.float64))
+    sizes = np.unique(rules.n_columns[rules.is_continuous])
+    table = []
+    for size in sizes:
+        has_size = rules.is_continuous & (rules.n_columns == size)
+        count = rules.per_draw(has_size.astype(np.float64))[:, None]
+        estimates = (float(value[0]) for value in _over_draws(count, n_continuous, coverage))
+        table.append(SizeShare(int(size), *estimates))
+    n_rules = rules.n_rules
+    return RuleSizes(
+        table,
+        mean_columns=sum(row.n_columns * row.share for row in table),
+        oblique=sum(row.share for row in table if row.n_columns >= 2),
+        categorical=_mean_share(n_rules - n_continuous, n_rules),
+        n_rules=float(n_rules.mean()),
+    )
+
+
+def _over_draws(
+    counts: FloatArray, total: FloatArray, coverage: float
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return mean and interval of counts (n_draws, k) as shares of a total (n_draws,).
+
+    Draws with a total of 0 have no share; without any other draw all shares are 0.
+    """
+    tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
+    some = total > 0
+    if not some.any():
+        zero = np.zeros(counts.shape[1])
+        return zero, zero, zero
+    shares = counts[some] / total[some, None]
+    low, high = np.quantile(shares, (tail, 1.0 - tail), axis=0)
+    return shares.mean(axis=0), low, high
+
+
+def _mean_share(count: FloatArray, total: FloatArray) -> float:
+    return float(_over_draws(count[:, None], total, 0.9)[0][0])
+
+
+def _count_structures(structure_of: NDArray[np.uint32], n_structures: int) -> Any:
+    n_draws, n_trees = structure_of.shape
+    draw = np.repeat(np.arange(n_draws), n_trees)
+    entries = (np.ones(n_draws * n_trees), (draw, structure_of.ravel().astype(np.int64)))
+    return sparse.csr_matrix(entries, shape=(n_draws, n_structures))
+
+
+def _prior_shares(posterior: Posterior) -> FloatArray:
+    """Return the share of rules that use each column if rules are drawn from the prior.
+
+    That is of rules at a root, as far as they can be valid: not φ = 0, and a proper subset of the
+    levels. theta is that of the posterior's draws, so that the comparison is about the columns,
+    not about the number of them in a rule.
+    """
+    kinds, settings = posterior.encoding.kinds, posterior.settings
+    p_cont = posterior.encoding.p_cont
+    theta = posterior.trace["theta"].ravel()
+    if p_cont < 2 or settings.get("axis_rules", False) or np.isnan(theta).any():
+        used, valid = np.full(len(theta), 1.0 / max(p_cont, 1)), np.ones(len(theta))
+    else:
+        used, valid = theta, 1.0 - (1.0 - theta) ** p_cont
+        if settings.get("min_samples_leaf", 1) == 0:
+            valid = np.ones(len(theta))
+    proper = iter(1.0 - 2.0 ** (1 - count) for count in posterior.encoding.n_levels)
+    columns = [p_cont * used if kind == "continuous" else next(proper) for kind in kinds]
+    n_levels = np.array(posterior.encoding.n_levels, dtype=np.float64)
+    total = p_cont * valid + (1.0 - 2.0 ** (1.0 - n_levels)).sum()
+    return np.array([float(np.mean(column / np.maximum(total, 1e-300))) for column in columns])

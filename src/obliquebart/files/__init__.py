@@ -1,0 +1,1 @@
+"""Model files and checkpoints: written whole, and checked when they are read."""

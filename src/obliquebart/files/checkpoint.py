@@ -1,0 +1,323 @@
+"""Checkpoints: the chains of a long fit saved while they run, and taken up again.
+
+A checkpoint is a container (`container.py`) with the identity of the fit, the seeds, and for every
+chain its draws, trace and state so far. It belongs to one call of `fit`: the same data, settings,
+schedule, seed and version; any other call is refused, so that the draws are always those of an
+undisturbed run.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import obliquebart
+from obliquebart import _core
+from obliquebart.exceptions import CheckpointWarning, ModelFileError
+from obliquebart.files.arrays import Reader, Writer, field
+from obliquebart.files.container import Contents, pack, read_file, unpack, write_file
+from obliquebart.model.parameters import Schedule
+from obliquebart.model.training import ARGUMENTS, TrainingProblem, differences
+from obliquebart.posterior.draws import count_leaves
+from obliquebart.sampling.chain import Chain, ChainProgress
+from obliquebart.table.encoded import EncodedTable
+from obliquebart.validation import check_count
+
+__all__ = ["Checkpoint", "Identity", "TaskRecorder"]
+
+FORMAT = "obliquebart checkpoint"
+SCHEMA = 1
+# Without a number of sweeps, a chain is saved after so many seconds.
+DEFAULT_SECONDS = 60.0
+# Until then it looks at the clock about this often.
+LOOK_SECONDS = 0.25
+
+TRACE = ("sigma", "theta", "leaf_sd", "n_leaves", "depth", "axis_share", *_core.MOVES)
+
+
+class Identity(NamedTuple):
+    """What makes one call of `fit` differ from another, but for the seed."""
+
+    estimator: str
+    problem: TrainingProblem
+    priors: list[dict[str, Any]]
+    """One for each posterior: the calibrated settings."""
+    schedule: Schedule
+
+    def to_header(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "version": obliquebart.__version__,
+            "estimator": self.estimator,
+            **self.problem.fingerprint(),
+            **vars(self.schedule),
+            "priors": self.priors,
+        }
+
+
+class Checkpoint:
+    """The file of one fit, and what has been saved so far.
+
+    Parameters
+    ----------
+    path : str or path
+        The file; it is read if it is there, and else written at once, so that a folder that does
+        not exist is noticed before the first sweep.
+    every : int or None
+        A chain is saved after so many sweeps; None: about once a minute.
+    identity : Identity
+        Of the fit.
+    seeds : list of int
+        One for each posterior.
+    any_seed : bool
+        Whether the user left the seed open, so that the file's seeds are as good.
+
+    Attributes
+    ----------
+    seeds : list of int
+        To sample with.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        every: int | None,
+        identity: Identity,
+        seeds: list[int],
+        *,
+        any_seed: bool,
+    ) -> None:
+        self.seeds = seeds
+        self._path = path
+        self._every = None if every is None else check_count("checkpoint_every", every, 1)
+        self._identity = identity.to_header()
+        self._schedule = identity.schedule
+        self._lock = threading.Lock()
+        self._error: OSError | None = None
+        self._is_dirty = False
+        self._chains: list[list[Chain | None]] = [
+            [None] * identity.schedule.n_chains for _ in seeds
+        ]
+        if os.path.exists(path):
+            try:
+                self._read(identity, any_seed)
+            except ModelFileError as error:
+                raise ModelFileError(
+                    f"Cannot go on from the checkpoint {os.fspath(path)!r}: {error}. "
+                    "To start anew, delete the file or name another."
+                ) from error
+        else:
+            write_file(path, self._pack())
+
+    def task(self, i: int) -> TaskRecorder:
+        """Return the recorder of the chains of posterior i."""
+        return TaskRecorder(self, i)
+
+    # ---- what the recorders use ------------------------------------------------------------------
+
+    @property
+    def every(self) -> int | None:
+        """Sweeps between two visits; None goes by the clock."""
+        return self._every
+
+    def starts(self, task: int) -> list[ChainProgress | None]:
+        """Return where the chains of a posterior go on."""
+        return [
+            None if chain is None else ChainProgress(chain, int((chain.state or {})["n_sweeps"]))
+            for chain in self._chains[task]
+        ]
+
+    def put(self, task: int, number: int, chain: Chain, *, write: bool) -> None:
+        """Save a chain, in memory or in the file too."""
+        with self._lock:
+            self._chains[task][number] = chain
+            self._is_dirty = True
+            if write:
+                self._write()
+
+    def flush(self) -> None:
+        """Write what is in memory only."""
+        with self._lock:
+            if self._is_dirty:
+                self._write()
+
+    def report(self) -> None:
+        """Warn if the file could not be written."""
+        error, self._error = self._error, None
+        if error is not None:
+            warnings.warn(
+                f"The checkpoint {os.fspath(self._path)!r} could not be written ({error}). The fit "
+                "goes on and tries again later; the checkpoint before is still there.",
+                CheckpointWarning,
+                stacklevel=2,
+            )
+
+    # ---- the file --------------------------------------------------------------------------------
+
+    def _write(self) -> None:
+        try:
+            write_file(self._path, self._pack())
+            self._is_dirty = False
+        except OSError as error:
+            self._error = error
+
+    def _pack(self) -> bytes:
+        writer = Writer()
+        header = {
+            "format": FORMAT,
+            "schema": SCHEMA,
+            "version": obliquebart.__version__,
+            "identity": self._identity,
+            "seeds": self.seeds,
+            "chains": [
+                [_add_chain(writer, _prefix(i, c), chain) for c, chain in enumerate(chains)]
+                for i, chains in enumerate(self._chains)
+            ],
+        }
+        return pack(Contents(header, writer.arrays))
+
+    def _read(self, identity: Identity, any_seed: bool) -> None:
+        header, arrays = unpack(read_file(self._path), FORMAT, (SCHEMA,))
+        _check_identity(field(header, "identity", dict), self._identity)
+        seeds = field(header, "seeds", list)
+        if not any_seed and seeds != self.seeds:
+            raise ModelFileError("it was made with another random_state")
+        if len(seeds) != len(self.seeds) or not all(
+            type(seed) is int and 0 <= seed < 2**64 for seed in seeds
+        ):
+            raise ModelFileError("its seeds are not in order")
+        entries = field(header, "chains", list)
+        shape = [len(task) if isinstance(task, list) else -1 for task in entries]
+        if shape != [len(task) for task in self._chains]:
+            raise ModelFileError("it has another number of chains")
+        reader = Reader(arrays)
+        table = identity.problem.table
+        reader.set_columns(len(table.x_cont), table.n_levels)
+        for i, prior in enumerate(identity.priors):
+            for c, numbers in enumerate(entries[i]):
+                if numbers is not None:
+                    self._chains[i][c] = _read_chain(
+                        reader, _prefix(i, c), numbers, identity.schedule, (prior, table)
+                    )
+        reader.finish()
+        self.seeds = seeds
+
+
+class TaskRecorder:
+    """Records the chains of one posterior; see `chain.Recorder`."""
+
+    def __init__(self, checkpoint: Checkpoint, task: int) -> None:
+        self._checkpoint = checkpoint
+        self._task = task
+        self.starts = checkpoint.starts(task)
+        n_chains = len(self.starts)
+        now = time.monotonic()
+        self._stage = [1] * n_chains
+        self._began = [now] * n_chains
+        self._written = [now] * n_chains
+
+    def stage(self, chain: int) -> int:
+        """Return the number of sweeps to the next visit."""
+        self._began[chain] = time.monotonic()
+        return self._checkpoint.every or self._stage[chain]
+
+    def visit(self, chain: int, so_far: Callable[[], Chain]) -> None:
+        """Write the chain to the file if it is time to."""
+        now = time.monotonic()
+        if now - self._began[chain] < LOOK_SECONDS:
+            self._stage[chain] *= 2
+        if self._checkpoint.every or now - self._written[chain] >= DEFAULT_SECONDS:
+            self._checkpoint.put(self._task, chain, so_far(), write=True)
+            self._written[chain] = time.monotonic()
+
+    def keep(self, chain: int, result: Chain, *, finished: bool) -> None:
+        """Save a chain that has ended; if the user stopped it, `flush` writes it."""
+        self._checkpoint.put(self._task, chain, result, write=finished)
+
+    def report(self) -> None:
+        """Warn if the file could not be written."""
+        self._checkpoint.report()
+
+    def flush(self) -> None:
+        """Write what is in memory only."""
+        self._checkpoint.flush()
+
+
+def _prefix(task: int, chain: int) -> str:
+    return f"task.{task}.chain.{chain}."
+
+
+def _add_chain(writer: Writer, prefix: str, chain: Chain | None) -> dict[str, Any] | None:
+    if chain is None or chain.state is None:
+        return None
+    writer.draws(prefix + "draws.", chain.draws)
+    writer.trace(prefix + "trace.", chain.trace)
+    return writer.state(prefix + "state.", chain.state)
+
+
+def _read_chain(
+    reader: Reader,
+    prefix: str,
+    numbers: Any,
+    schedule: Schedule,
+    model: tuple[dict[str, Any], EncodedTable],
+) -> Chain:
+    prior, table = model
+    n_trees = prior["n_trees"]
+    draws = reader.draws(prefix + "draws.", None, n_trees)
+    # Without a draw, all trees of the first one are new.
+    n_kept = draws.n_draws
+    last_leaves = count_leaves(draws.to_arrays())[-1] if n_kept else np.zeros(n_trees, np.int64)
+    state = reader.state(prefix + "state.", numbers, last_leaves, has_target=True)
+    n_done = state["n_sweeps"]
+    if (
+        n_done > schedule.n_sweeps
+        or schedule.n_kept(n_done) != n_kept
+        or len(state["residual"]) != table.n_rows
+    ):
+        raise ModelFileError(f"{prefix}state does not belong to this fit")
+    trace = reader.trace(prefix + "trace.", TRACE, (n_kept,))
+    n_burnt = (min(n_done, schedule.n_burn),)
+    trace["burn_sigma"] = reader.numbers(
+        prefix + "trace.burn_sigma", n_burnt, 0.0, np.inf, nan=False
+    )
+    return Chain(draws, trace, state)
+
+
+def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Raise ModelFileError that names what is not the same."""
+    if old.get("version") != new["version"]:
+        raise ModelFileError(
+            f"it was made by obliquebart {old.get('version')!s:.80}, whose draws may differ from "
+            f"those of this version, {new['version']}"
+        )
+    if old.get("estimator") != new["estimator"]:
+        raise ModelFileError(f"it is of an {old.get('estimator')!s:.80}, not {new['estimator']}")
+    arguments = differences(*({name: side.get(name) for name in ARGUMENTS} for side in (old, new)))
+    if arguments:
+        raise ModelFileError(f"it was made with another {' and another '.join(arguments)}")
+    for name, value in new.items():
+        if name == "priors" and old.get(name) != value:
+            raise ModelFileError(f"it was made with other settings ({_other(old, new)})")
+        if old.get(name) != value:
+            raise ModelFileError(f"it was made with {name}={old.get(name)!r:.80}, not {value!r}")
+
+
+def _other(old: dict[str, Any], new: dict[str, Any]) -> str:
+    """Return the names of the settings that differ."""
+    try:
+        names = {
+            name
+            for was, is_now in zip(old["priors"], new["priors"], strict=True)
+            for name in {*was, *is_now}
+            if was.get(name) != is_now.get(name)
+        }
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return "it is damaged"
+    return ", ".join(sorted(map(str, names)))

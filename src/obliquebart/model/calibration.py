@@ -1,0 +1,80 @@
+"""From parameters in the user's units to the prior in the engine's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from obliquebart import _core
+from obliquebart.model.outcome import Outcome, require_scale
+from obliquebart.model.parameters import CheckedHyperparameters
+from obliquebart.model.settings import settings_from_dict
+
+__all__ = ["calibrate"]
+
+
+def calibrate(parameters: CheckedHyperparameters, outcome: Outcome, p_cont: int) -> _core.Settings:
+    """Turn parameters in the user's units into settings in the engine's.
+
+    Parameters
+    ----------
+    parameters : CheckedHyperparameters
+        Of the estimator.
+    outcome : Outcome
+        Of one posterior, not constant.
+    p_cont : int
+        The number of continuous columns.
+
+    Returns
+    -------
+    _core.Settings
+        All scales in units of the likelihood (`Likelihood.unit`).
+    """
+    likelihood = outcome.likelihood
+    return settings_from_dict(
+        {
+            "n_trees": parameters.n_trees,
+            "alpha": parameters.alpha,
+            "beta": parameters.beta,
+            "min_samples_leaf": parameters.min_samples_leaf,
+            "axis_rules": parameters.rules == "axis",
+            "p_change": parameters.p_change,
+            "p_perturb": parameters.p_perturb,
+            "output_correlation": parameters.preset.output_correlation,
+            "stretch": parameters.preset.stretch,
+            "likelihood": likelihood.name,
+            **_leaf_prior(parameters, outcome),
+            **likelihood.noise_prior(parameters, outcome),
+            **_theta_prior(parameters, p_cont),
+        }
+    )
+
+
+def _leaf_prior(parameters: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
+    likelihood, fixed = outcome.likelihood, parameters.leaf_sd
+    if fixed is None:
+        leaf_sd, source = likelihood.leaf_sd(parameters, outcome), f"k={parameters.k:g}"
+    else:
+        leaf_sd, source = fixed / outcome.scale.scale, f"leaf_sd={fixed:g}"
+    require_scale(source, "leaf outputs", leaf_sd, outcome)
+    shapes = parameters.preset.leaf_shape
+    if fixed is not None or shapes is None:
+        return {"leaf_sd": leaf_sd, "leaf_sd_fixed": True}
+    # Inv-Gamma(shape, rate) has its mode at rate / (shape + 1).
+    shape = shapes[likelihood.task]
+    rate = (shape + 1.0) * leaf_sd**2
+    return {"leaf_sd": leaf_sd, "leaf_sd_fixed": False, "leaf_shape": shape, "leaf_rate": rate}
+
+
+def _theta_prior(parameters: CheckedHyperparameters, p_cont: int) -> dict[str, Any]:
+    axis = parameters.rules == "axis"
+    by_column = parameters.preset.axis_theta_a if axis else parameters.preset.theta_a(p_cont)
+    a = float(parameters.n_trees) if by_column is None else by_column
+    a, b = parameters.theta_prior or (a, a * max(p_cont - 1, 0))
+    values: dict[str, Any] = {"theta_a": a, "theta_b": b, "theta_by_column": by_column is not None}
+    if p_cont <= 1:
+        # One column: every continuous rule uses it, and theta says nothing.
+        return {**values, "theta": 1.0, "theta_fixed": True}
+    if axis:
+        return {**values, "theta": 1.0 / p_cont, "theta_fixed": by_column is None}
+    theta = a / (a + b) if parameters.theta is None else parameters.theta
+    return {**values, "theta": theta, "theta_fixed": parameters.theta is not None}

@@ -1,0 +1,237 @@
+"""Every parameter of the model and the sampler, with its default and the reason for it.
+
+References: Chipman, George and McCulloch (2010), "BART: Bayesian additive regression trees",
+Annals of Applied Statistics 4(1), cited as CGM; the obliqueBART paper, section 3.1, cited as OB.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from obliquebart.table import FEATURE_SCALINGS
+from obliquebart.validation import check_choice, check_count, check_number, check_pair
+
+__all__ = [
+    "DEFAULTS",
+    "PRESETS",
+    "SCHEDULES",
+    "CheckedHyperparameters",
+    "Hyperparameters",
+    "Preset",
+    "Schedule",
+    "Task",
+]
+
+# Whether outcomes are numbers or labels.
+Task = Literal["regression", "classification"]
+
+# What does not belong to the model: which columns are categories, and whether a fit shows progress.
+CATEGORICAL_FEATURES: Literal["auto"] = "auto"
+PROGRESS: Literal["auto"] = "auto"
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What a named prior puts where the user said nothing; reasons are in docs/defaults.md."""
+
+    min_samples_leaf: int
+    feature_scaling: str
+    # Shares of the moves beyond grow and prune.
+    p_change: float
+    p_perturb: float
+    # Of an output's deviation from its conditional mean with the one before; 0 is plain Gibbs.
+    output_correlation: float
+    # Whether a sampled leaf_sd is also scaled together with all outputs.
+    stretch: bool
+    # Shape of the inverse-gamma hyperprior of leaf_sd^2, its mode at the calibrated value; None
+    # fixes leaf_sd there. Numbers tell the scale of f, labels do not.
+    leaf_shape: Mapping[Task, float] | None
+    # Whether the calibrated leaf scale is bounded by sd(y), which heavy tails do not stretch.
+    robust_leaf: bool
+    # theta_j ~ Beta(a, a (p - 1)) for each column, a = theta_weight / p but within 1..10 (axis
+    # rules: Dirichlet weights of the columns); None: one theta ~ Beta(M, M (p - 1)) for all (axis
+    # rules: columns uniform).
+    theta_weight: float | None
+    axis_theta_a: float | None
+    # P(sigma < sd(y)).
+    sigma_quantile: float
+
+    def theta_a(self, p_cont: int) -> float | None:
+        """Return a of theta_j ~ Beta(a, a (p - 1))."""
+        if self.theta_weight is None:
+            return None
+        return min(max(self.theta_weight / max(p_cont, 1), 1.0), 10.0)
+
+
+PRESETS = {
+    "default": Preset(
+        min_samples_leaf=1,
+        feature_scaling="blend",
+        p_change=0.2,
+        p_perturb=0.3,
+        output_correlation=-0.95,
+        stretch=True,
+        leaf_shape={"regression": 10.0, "classification": 1.0},
+        robust_leaf=True,
+        theta_weight=100.0,
+        axis_theta_a=1.0,
+        # Where little is noise, (3, 0.90) outweighs hundreds of rows and makes intervals too wide.
+        sigma_quantile=0.99,
+    ),
+    # The paper in every respect: empty leaves are legal, grow and prune only.
+    "paper": Preset(
+        min_samples_leaf=0,
+        feature_scaling="range",
+        p_change=0.0,
+        p_perturb=0.0,
+        output_correlation=0.0,
+        stretch=False,
+        leaf_shape=None,
+        robust_leaf=False,
+        theta_weight=None,
+        axis_theta_a=None,
+        sigma_quantile=0.9,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """What the user may set of the model and the moves.
+
+    Scales are in the units of y. `None` means sampled (`sigma`, `theta`), calibrated (`leaf_sd`),
+    or as the preset of `prior` has it.
+    """
+
+    # "default" is ours, "paper" that of OB; see `PRESETS`.
+    prior: Literal["default", "paper"] = "default"
+    # CGM section 2.2.5: prediction improves up to some number and then hardly changes; 200 is
+    # their default.
+    n_trees: int = 200
+    # CGM section 2.2.2: a node at depth d splits with probability alpha (1 + d)^-beta, which puts
+    # 5%, 55%, 28%, 9%, 3% on trees with 1, 2, 3, 4, 5 and more leaves.
+    alpha: float = 0.95
+    beta: float = 2.0
+    # CGM section 2.2.3: for k = 2 f lies within the range of y with prior probability 95%; section
+    # 4: within (-3, 3) for probit.
+    k: float = 2.0
+    # CGM section 2.2.4: (3, 0.90) is their default, (10, 0.75) conservative, (3, 0.99) aggressive.
+    nu: float = 3.0
+    sigma_quantile: float | None = None
+    theta_prior: tuple[float, float] | None = None
+    sigma: float | None = None
+    theta: float | None = None
+    leaf_sd: float | None = None
+    min_samples_leaf: int | None = None
+    # "oblique": rules phi'x < c; "axis": one column per rule, classical BART.
+    rules: Literal["oblique", "axis"] = "oblique"
+    feature_scaling: str | None = None
+    p_change: float | None = None
+    p_perturb: float | None = None
+
+    @property
+    def preset(self) -> Preset:
+        """The named prior."""
+        return PRESETS[self.prior]
+
+    def validated(self) -> CheckedHyperparameters:
+        """Return plain numbers, the preset's for None, or raise an error that names the culprit."""
+        infinity = math.inf
+        preset = PRESETS[check_choice("prior", self.prior, tuple(PRESETS))]
+        p_change = check_number("p_change", _given(self.p_change, preset.p_change), 0, 1, "left")
+        # A share that was not set makes room for one that was.
+        p_perturb = (
+            min(preset.p_perturb, 0.999 * (1 - p_change))
+            if self.p_perturb is None
+            else check_number("p_perturb", self.p_perturb, 0, 1 - p_change, "left")
+        )
+        return CheckedHyperparameters(
+            prior=self.prior,
+            n_trees=check_count("n_trees", self.n_trees, 1),
+            alpha=check_number("alpha", self.alpha, 0, 1),
+            beta=check_number("beta", self.beta, 0, 1e6, "left"),
+            k=check_number("k", self.k, 0, infinity),
+            nu=check_number("nu", self.nu, 0, infinity),
+            sigma_quantile=check_number(
+                "sigma_quantile", _given(self.sigma_quantile, preset.sigma_quantile), 0, 1
+            ),
+            theta_prior=(
+                None if self.theta_prior is None else check_pair("theta_prior", self.theta_prior)
+            ),
+            sigma=_none_or_number("sigma", self.sigma, infinity),
+            theta=_none_or_number("theta", self.theta, 1, "right"),
+            leaf_sd=_none_or_number("leaf_sd", self.leaf_sd, infinity),
+            min_samples_leaf=check_count(
+                "min_samples_leaf", _given(self.min_samples_leaf, preset.min_samples_leaf), 0
+            ),
+            rules=check_choice("rules", self.rules, ("oblique", "axis")),
+            feature_scaling=check_choice(
+                "feature_scaling",
+                _given(self.feature_scaling, preset.feature_scaling),
+                FEATURE_SCALINGS,
+            ),
+            p_change=p_change,
+            p_perturb=p_perturb,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckedHyperparameters(Hyperparameters):
+    """Validated, and with the preset's values where the user gave none."""
+
+    sigma_quantile: float
+    min_samples_leaf: int
+    feature_scaling: str
+    p_change: float
+    p_perturb: float
+
+
+DEFAULTS = Hyperparameters()
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """How long to run: `n_burn` sweeps, then `n_draws` kept ones, `n_thin` sweeps apart."""
+
+    n_chains: int = 8
+    n_burn: int = 500
+    n_draws: int = 500
+    n_thin: int = 1
+
+    def validated(self) -> Schedule:
+        """Return the same with plain integers, or raise an error that names the culprit."""
+        return Schedule(
+            n_chains=check_count("n_chains", self.n_chains, 1),
+            n_burn=check_count("n_burn", self.n_burn, 0),
+            n_draws=check_count("n_draws", self.n_draws, 1),
+            n_thin=check_count("n_thin", self.n_thin, 1),
+        )
+
+    @property
+    def n_sweeps(self) -> int:
+        """Return the number of sweeps per chain."""
+        return self.n_burn + self.n_draws * self.n_thin
+
+    def n_kept(self, n_done: int) -> int:
+        """Return how many draws there are after a number of sweeps."""
+        return max(n_done - self.n_burn, 0) // self.n_thin
+
+
+# Chains of labels take longer to forget where they started; docs/defaults.md has the numbers.
+SCHEDULES: dict[Task, Schedule] = {
+    "regression": Schedule(),
+    "classification": Schedule(n_burn=1000),
+}
+
+
+def _given(value: Any, otherwise: Any) -> Any:
+    return otherwise if value is None else value
+
+
+def _none_or_number(
+    name: str, value: float | None, high: float, closed: str = "neither"
+) -> float | None:
+    return None if value is None else check_number(name, value, 0, high, closed)

@@ -1,0 +1,1 @@
+"""The kept draws: predictions, convergence, class probabilities, export."""

@@ -1,0 +1,282 @@
+"""Have the chains converged? R-hat, effective sample sizes, errors of the means, and advice.
+
+The statistics are those of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-
+normalization, folding, and localization", Bayesian Analysis 16(2), computed by arviz-stats.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obliquebart import _core
+from obliquebart.posterior.advice import SMALLEST_CHAIN, advise
+from obliquebart.validation import check_count
+
+if TYPE_CHECKING:
+    from obliquebart.posterior.posterior import Posterior
+
+__all__ = ["Diagnostics", "Quantity", "choose_rows", "diagnose"]
+
+TAILS = (0.05, 0.95)
+FloatArray = NDArray[np.float64]
+
+
+class Quantity(NamedTuple):
+    """A scalar of the posterior and how well the chains know it.
+
+    `rhat`, `ess_bulk`, `ess_tail` and `mcse_mean` are NaN for a constant, and where a chain has
+    fewer than four draws.
+    """
+
+    name: str
+    mean: float
+    sd: float
+    q5: float
+    q95: float
+    mcse_mean: float
+    ess_bulk: float
+    ess_tail: float
+    rhat: float
+
+    @property
+    def fixed(self) -> bool:
+        """Whether all draws are equal."""
+        return self.sd == 0.0
+
+    @property
+    def is_f(self) -> bool:
+        """Whether it is f at a row."""
+        return self.name.startswith("f[")
+
+
+class Diagnostics:
+    """What `Posterior.summary` returns; prints as a table.
+
+    Attributes
+    ----------
+    quantities : list of Quantity
+        sigma, theta, leaf_sd (those that the model has) and f at the chosen rows.
+    acceptance : dict of str to float
+        The share of accepted proposals of each move that was proposed, mean over the kept sweeps.
+    trees : dict of str to float
+        Posterior means of `n_leaves` and `depth` of a tree, and of `axis_share`, the share of
+        axis-aligned rules among the continuous ones.
+    advice : list of str
+        What is wrong and what to do about it; empty if all is well.
+    findings : list of str
+        The same as keys of `advice.HEADLINES`.
+    n_chains, n_draws, n_trees : int
+        Chains, kept draws per chain, trees of an ensemble.
+    """
+
+    def __init__(self, posterior: Posterior, quantities: list[Quantity]) -> None:
+        trace = posterior.trace
+        self.n_chains = posterior.n_chains
+        self.n_draws = posterior.n_draws
+        self.n_trees = posterior.n_trees
+        self.quantities = quantities
+        self.acceptance = {
+            move: float(np.nanmean(trace[f"accept_{move}"]))
+            for move in _core.MOVES
+            if not np.isnan(trace[f"accept_{move}"]).all()
+        }
+        self.trees = {
+            name: float(np.nanmean(trace[name]))
+            for name in ("n_leaves", "depth", "axis_share")
+            if not np.isnan(trace[name]).all()
+        }
+        advice = advise(posterior, quantities)
+        self.advice = [entry.text for entry in advice]
+        self.findings = [entry.finding for entry in advice]
+
+    @property
+    def converged(self) -> bool:
+        """Whether there is nothing to say against the chains."""
+        return not self.advice
+
+    def __getitem__(self, name: str) -> Quantity:
+        for quantity in self.quantities:
+            if quantity.name == name:
+                return quantity
+        raise KeyError(name)
+
+    def __iter__(self) -> Iterator[Quantity]:
+        return iter(self.quantities)
+
+    def __len__(self) -> int:
+        return len(self.quantities)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        lines = [f"{self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees"]
+        if self.quantities:
+            lines += ["", *_aligned([list(HEADINGS), *map(cells, self.quantities)])]
+        if self.acceptance:
+            shares = (f"{move} {share:.0%}" for move, share in self.acceptance.items())
+            lines += ["", f"accepted: {', '.join(shares)}"]
+        lines += [f"! {sentence}" for sentence in self.advice]
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values that JSON can hold; NaN becomes None.
+
+        Returns
+        -------
+        dict
+            With the attributes' names as keys.
+        """
+        return {
+            "n_chains": self.n_chains,
+            "n_draws": self.n_draws,
+            "n_trees": self.n_trees,
+            "quantities": [
+                {key: _plain(value) for key, value in quantity._asdict().items()}
+                for quantity in self.quantities
+            ],
+            "acceptance": self.acceptance,
+            "trees": self.trees,
+            "advice": self.advice,
+            "converged": self.converged,
+        }
+
+
+HEADINGS = ("", "mean", "sd", "R-hat", "bulk ESS", "tail ESS", "MCSE", "5%", "95%")
+
+
+def cells(quantity: Quantity) -> list[str]:
+    """Return a quantity as the texts of a table's row, in the order of `HEADINGS`."""
+    if quantity.fixed:
+        return [quantity.name, _cell(quantity.mean), "fixed", *[""] * 6]
+    return [
+        quantity.name,
+        *(_cell(value) for value in (quantity.mean, quantity.sd)),
+        _cell(quantity.rhat, ".3f"),
+        *(_cell(value, ".0f") for value in (quantity.ess_bulk, quantity.ess_tail)),
+        *(_cell(value) for value in (quantity.mcse_mean, quantity.q5, quantity.q95)),
+    ]
+
+
+def diagnose(
+    posterior: Posterior,
+    X: Any = None,
+    rows: int | Sequence[int] = 10,
+    n_jobs: int | None = None,
+) -> Diagnostics:
+    """Compute the diagnostics of a posterior; see `Posterior.summary`."""
+    draws = {name: posterior.trace[name] for name in scalar_names(posterior)}
+    if X is not None:
+        draws |= f_at_rows(posterior, X, rows, n_jobs)
+    return Diagnostics(posterior, [measure(name, values) for name, values in draws.items()])
+
+
+def scalar_names(posterior: Posterior) -> list[str]:
+    """Return the names of the trace's parameters that the model has."""
+    settings = posterior.settings
+    names = [scalar.name for scalar in posterior.likelihood.noise]
+    has_theta = posterior.encoding.p_cont > 1 and not settings.get("axis_rules", False)
+    if has_theta and not np.isnan(posterior.trace["theta"]).all():
+        names.append("theta")
+    if not settings.get("leaf_sd_fixed", True):
+        names.append("leaf_sd")
+    return names
+
+
+def measure(name: str, draws: FloatArray) -> Quantity:
+    """Return the diagnostics of one scalar, from its draws of shape (n_chains, n_draws).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> draws = np.random.default_rng(0).normal(size=(4, 1000))
+    >>> measure("independent", draws).rhat < 1.01
+    True
+    """
+    low, high = np.quantile(draws, TAILS)
+    constant = bool(draws.min() == draws.max())
+    sd = 0.0 if constant else float(draws.std(ddof=1))
+    if constant or draws.shape[1] < SMALLEST_CHAIN:
+        mcse = bulk = tail = rhat = math.nan
+    else:
+        mcse, bulk, tail, rhat = _statistics(draws)
+    return Quantity(name, float(draws.mean()), sd, float(low), float(high), mcse, bulk, tail, rhat)
+
+
+def _statistics(draws: FloatArray) -> tuple[float, float, float, float]:
+    # Half a second to import, and of no use to a fit; only some of its versions ship types.
+    array_stats: Any = import_module("arviz_stats.base").array_stats
+
+    # R-hat splits every chain in two; a single chain is split once more, to have two of them.
+    half = draws.shape[1] // 2
+    chains = draws if len(draws) > 1 else np.stack([draws[0, :half], draws[0, -half:]])
+    rhat = math.nan
+    if chains.shape[1] >= SMALLEST_CHAIN:
+        # A chain that stands still has no variance: R-hat is infinite, and no reason for a warning.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            rhat = float(array_stats.rhat(chains))
+    return (
+        float(array_stats.mcse(draws)),
+        float(array_stats.ess(draws, method="bulk")),
+        float(array_stats.ess(draws, method="tail", prob=TAILS)),
+        rhat,
+    )
+
+
+def choose_rows(rows: int | Sequence[int], n_rows: int) -> NDArray[np.intp]:
+    """Return row numbers: those given, or as many as asked for, evenly spread."""
+    if isinstance(rows, (int, np.integer)):
+        count = min(check_count("rows", rows, 0), n_rows)
+        return np.unique(np.linspace(0, n_rows - 1, count).round().astype(np.intp))
+    chosen = np.asarray(rows)
+    if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+        raise ValueError(f"rows={rows!r} must be a number of rows or a sequence of row numbers.")
+    outside = chosen[(chosen < 0) | (chosen >= n_rows)]
+    if outside.size:
+        raise ValueError(
+            f"rows has {int(outside[0])}, but the rows of X are numbered 0 to {n_rows - 1}."
+        )
+    return chosen.astype(np.intp)
+
+
+def f_at_rows(
+    posterior: Posterior, X: Any, rows: int | Sequence[int], n_jobs: int | None = None
+) -> dict[str, FloatArray]:
+    """Return the draws of f at some rows of X, each of shape (n_chains, n_draws), by name."""
+    columns = posterior.encode(X)
+    chosen = choose_rows(rows, columns.n_rows)
+    shape = (posterior.n_chains, posterior.n_draws)
+    names = iter(f"f[{row}]" for row in chosen)
+    return {
+        next(names): draws.reshape(shape)
+        for _, block in posterior.blocks(columns.take(chosen), n_jobs)
+        for draws in block.T
+    }
+
+
+def _aligned(table: list[list[str]]) -> list[str]:
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(
+            text.ljust(width) if j == 0 else text.rjust(width)
+            for j, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
+
+
+def _cell(number: float, form: str = ".3g") -> str:
+    if math.isnan(number):
+        return "–"
+    # 1.26e+03 is longer than 1260, and harder to read.
+    return format(number, ".0f" if form == ".3g" and 1000 <= abs(number) < 1e6 else form)
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

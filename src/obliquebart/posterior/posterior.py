@@ -1,0 +1,474 @@
+"""The posterior: kept ensembles with the way from a user's table to a user's units."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obliquebart import _core
+from obliquebart.likelihood import LIKELIHOODS, Likelihood
+from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.model.settings import settings_to_dict
+from obliquebart.posterior.draws import draws_from_arrays, split_draws, take_draws
+from obliquebart.posterior.summaries import PosteriorViews
+from obliquebart.sampling.chain import Chain, ChainProgress, State, Trace
+from obliquebart.sampling.memory import require_memory
+from obliquebart.sampling.run import Run, effective_jobs
+from obliquebart.table import Encoding
+from obliquebart.table.encoded import EncodedTable
+from obliquebart.validation import check_choice, check_number
+
+__all__ = ["Posterior", "Summary"]
+
+# Draws are turned into user's units block by block of this many numbers.
+BLOCK_NUMBERS = 4_000_000
+FloatArray = NDArray[np.float64]
+
+
+class Posterior(PosteriorViews):
+    """Kept draws of a fitted ensemble.
+
+    Draws are ordered by chain, then by sweep. All numbers are in the units of y (regression) or
+    on the latent probit scale (classification).
+
+    Attributes
+    ----------
+    n_chains, n_draws : int
+        Chains, and kept draws per chain.
+    n_trees : int
+        Trees of an ensemble.
+    trace : dict of str to ndarray of shape (n_chains, n_draws)
+        `sigma`, `theta`, `leaf_sd`, `n_leaves` and `depth` (means over the trees), `axis_share`
+        (share of axis-aligned rules among the continuous ones) and the acceptance rates
+        `accept_grow`, `accept_prune`, `accept_change`, `accept_perturb`, which are NaN in a sweep
+        that proposed no such move.
+    burn_sigma : ndarray of shape (n_chains, n_burn)
+        sigma in the sweeps before the first kept one.
+    encoding : Encoding
+        From a table to the engine's columns.
+    settings : dict
+        The calibrated prior, in the engine's units (standard deviations of y).
+    scale : OutcomeScale
+        From the engine's units to the user's.
+    states : tuple of dict
+        The sampler's state at the end of each chain, from which `sample_more` goes on; empty if
+        they were not kept.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from obliquebart import ObliqueBARTRegressor
+    >>> x = np.linspace(0, 1, 50).reshape(-1, 1)
+    >>> model = ObliqueBARTRegressor(n_trees=20, n_burn=50, n_draws=30, n_chains=2, random_state=0)
+    >>> posterior = model.fit(x, x[:, 0]).posterior_
+    >>> posterior.predict(x).shape
+    (60, 50)
+    >>> posterior.trace["sigma"].shape
+    (2, 30)
+    """
+
+    def __init__(
+        self,
+        draws: _core.Draws,
+        trace: Trace,
+        encoding: Encoding,
+        settings: dict[str, Any],
+        scale: OutcomeScale,
+        states: tuple[State, ...] = (),
+    ) -> None:
+        self.draws = draws
+        self.trace = {name: values for name, values in trace.items() if name != "burn_sigma"}
+        self.burn_sigma = trace["burn_sigma"]
+        self.encoding = encoding
+        self.settings = settings
+        self.scale = scale
+        self.states = states
+
+    @classmethod
+    def from_run(
+        cls, run: Run, encoding: Encoding, settings: _core.Settings, scale: OutcomeScale
+    ) -> Posterior:
+        """Join the chains of a run, cut to a common length where the user stopped it."""
+        units = LIKELIHOODS[settings.likelihood].trace_units(scale)
+        chains = [chain._replace(trace=_user_trace(chain.trace, units)) for chain in run.chains]
+        return cls._from_chains(chains, encoding, settings_to_dict(settings), scale)
+
+    @classmethod
+    def _from_chains(
+        cls, chains: list[Chain], encoding: Encoding, settings: dict[str, Any], scale: OutcomeScale
+    ) -> Posterior:
+        chains = _equal_chains(chains, encoding)
+        # Not into the first chain's own draws: a checkpoint may still hold them.
+        draws = draws_from_arrays(chains[0].draws.to_arrays(), encoding)
+        for chain in chains[1:]:
+            draws.append(chain.draws)
+        trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
+        states = tuple(chain.state for chain in chains if chain.state is not None)
+        if not LIKELIHOODS[settings["likelihood"]].has_latents:
+            # Here the target is y, which need not be kept with every chain.
+            states = tuple({k: v for k, v in s.items() if k != "target"} for s in states)
+        return cls(draws, trace, encoding, settings, scale, states)
+
+    def starts(self, y: FloatArray) -> list[ChainProgress]:
+        """Return the chains as starts of a run that goes on with them, given the engine's y."""
+        if not self.states:
+            raise ValueError(
+                "This model was saved without the state of its chains (include_state=False), so "
+                "they cannot go on: fit it again."
+            )
+        draws = split_draws(self.draws, self.n_chains, self.encoding)
+        nothing = {name.removeprefix("accept_"): np.zeros(0) for name in self.trace}
+        nothing["burn_sigma"] = np.zeros(0)
+        return [
+            ChainProgress(Chain(part, nothing, {"target": y, **state}), 0)
+            for part, state in zip(draws, self.states, strict=True)
+        ]
+
+    def extended(self, run: Run) -> Posterior:
+        """Return the posterior with the new draws of a run that began with `starts`."""
+        chains = []
+        units = self.likelihood.trace_units(self.scale)
+        for number, chain in enumerate(run.chains):
+            new = _user_trace(chain.trace, units)
+            trace = {
+                name: np.concatenate([old[number], new[name]]) for name, old in self.trace.items()
+            }
+            trace["burn_sigma"] = self.burn_sigma[number]
+            chains.append(chain._replace(trace=trace))
+        # After an interrupt; here no chain is given up for the draws of another.
+        length = min(map(_length, chains))
+        chains = [_cut_chain(chain, length, self.encoding) for chain in chains]
+        return self._from_chains(chains, self.encoding, self.settings, self.scale)
+
+    @classmethod
+    def constant(
+        cls, encoding: Encoding, n_trees: int, shape: tuple[int, int], outcome: Outcome
+    ) -> Posterior:
+        """Return the posterior of an outcome without variation: ensembles of empty trees."""
+        n_draws = shape[0] * shape[1]
+        arrays = {
+            "structure_of": np.zeros((n_draws, n_trees), np.uint32),
+            "node_begin": np.array([0, 1], np.uint64),
+            "node_kind": np.zeros(1, np.uint8),
+            "cut": np.zeros(0, np.float32),
+            "phi_count": np.zeros(0, np.uint32),
+            "phi_column": np.zeros(0, np.uint32),
+            "phi_value": np.zeros(0, np.float32),
+            "cat_column": np.zeros(0, np.uint32),
+            "level_words": np.zeros(0, np.uint32),
+            "outputs": np.zeros(n_draws * n_trees, np.float32),
+        }
+        nan, zero, one = np.full(shape, np.nan), np.zeros(shape), np.ones(shape)
+        trace = {"sigma": zero, "theta": nan, "leaf_sd": zero, "n_leaves": one, "depth": zero}
+        trace["axis_share"] = nan
+        trace.update({f"accept_{move}": nan for move in _core.MOVES})
+        trace["burn_sigma"] = np.zeros((shape[0], 0))
+        draws = draws_from_arrays(arrays, encoding)
+        settings = {"likelihood": outcome.likelihood.name, "n_trees": n_trees}
+        return cls(draws, trace, encoding, settings, outcome.scale)
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """Return how outcomes depend on f."""
+        return LIKELIHOODS[self.settings["likelihood"]]
+
+    @property
+    def n_chains(self) -> int:
+        """Return the number of chains."""
+        return int(self.trace["sigma"].shape[0])
+
+    @property
+    def n_draws(self) -> int:
+        """Return the number of kept draws per chain."""
+        return int(self.trace["sigma"].shape[1])
+
+    @property
+    def n_trees(self) -> int:
+        """Return the number of trees of an ensemble."""
+        return int(self.draws.n_trees)
+
+    @property
+    def nbytes(self) -> int:
+        """Return the memory of draws and trace in bytes."""
+        traces = sum(values.nbytes for values in self.trace.values())
+        return int(self.draws.nbytes) + traces + self.burn_sigma.nbytes
+
+    def __repr__(self) -> str:
+        return (
+            f"Posterior({self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees, "
+            f"{self.nbytes / 1e6:.1f} MB)"
+        )
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "draws": self.draws.to_arrays()}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.draws = draws_from_arrays(state["draws"], self.encoding)
+
+    def predict(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return every draw of f at the rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Any table that `fit` takes.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        ndarray of shape (n_chains * n_draws, n)
+            In the units of y; for classification the latent f plus its offset.
+        """
+        data = self.encode(X)
+        n_draws = int(self.draws.n_draws)
+        require_draws_memory(n_draws, data.n_rows, 1)
+        out = np.empty((n_draws, data.n_rows))
+        for rows, block in self.blocks(data, n_jobs):
+            out[:, rows] = block
+        return out
+
+    def mean(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the posterior mean of f at the rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Any table that `fit` takes.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            In the units of y; for classification of the probability of the second class.
+        """
+        return self.summarise(self.encode(X), n_jobs=n_jobs).mean
+
+    def std(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the posterior standard deviation of f at the rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Any table that `fit` takes.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            In the units of y; for classification of the probability of the second class.
+        """
+        return self.summarise(self.encode(X), n_jobs=n_jobs).sd
+
+    def quantile(
+        self, X: Any, q: float | Sequence[float], kind: str = "mean", *, n_jobs: int | None = None
+    ) -> FloatArray:
+        """Return posterior quantiles of f ("mean") or of a new y ("outcome") at the rows of X.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Any table that `fit` takes.
+        q : float or sequence of float
+            Probabilities.
+        kind : {"mean", "outcome"}, default="mean"
+            Whether of f or of a new outcome, at weight one.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, len(q))
+            The first shape if `q` is a number.
+        """
+        levels = check_quantiles("q", q, kind)
+        quantiles = self.summarise(self.encode(X), levels, kind, n_jobs).quantiles
+        return quantiles[:, 0] if np.ndim(q) == 0 else quantiles
+
+    def encode(self, X: Any) -> EncodedTable:
+        """Return the engine's columns of a user's table."""
+        return self.encoding.transform(X)
+
+    def summarise(
+        self,
+        columns: EncodedTable,
+        quantiles: Sequence[float] = (),
+        kind: str = "mean",
+        n_jobs: int | None = None,
+    ) -> Summary:
+        """Return mean, standard deviation and quantiles without holding draws times rows.
+
+        `kind="mean"` is of f (for classification: of the probability), `kind="outcome"` of a new
+        y with observation weight one, from the mixture of normals over the draws, exactly.
+        """
+        check_choice("kind", kind, ("mean", "outcome"))
+        noise_sd = None
+        if kind == "outcome":
+            noise_sd = self.likelihood.noise_sd(self.likelihood.noise_of(self.trace), self.scale)
+        result = self.draws.summarise(
+            columns.to_core(),
+            self.likelihood.link,
+            self._offset,
+            [float(q) for q in quantiles],
+            noise_sd,
+            effective_jobs(n_jobs),
+        )
+        mean, sd, levels = (
+            np.asarray(result[name], np.float64) for name in ("mean", "sd", "quantiles")
+        )
+        location, scale = self.scale.location, self.scale.scale
+        levels = levels.reshape(len(quantiles), columns.n_rows)
+        return Summary(location + scale * mean, scale * sd, location + scale * levels.T)
+
+    def blocks(
+        self, columns: EncodedTable, n_jobs: int | None = None
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield rows and all draws of f at them, in the units of y, a bounded number at a time."""
+        n_draws = int(self.draws.n_draws)
+        step = max(BLOCK_NUMBERS // max(n_draws, 1), 1)
+        jobs = effective_jobs(n_jobs)
+        for begin in range(0, columns.n_rows, step):
+            rows = slice(begin, min(begin + step, columns.n_rows))
+            part = columns.take(rows).to_core()
+            f = self.draws.predict(part, "identity", 0.0, jobs).astype(np.float64)
+            f += self._offset
+            f *= self.scale.scale
+            f += self.scale.location
+            yield rows, f
+
+    @property
+    def _offset(self) -> float:
+        """What the engine's f leaves out; a constant outcome has none."""
+        return float(self.settings.get("offset", 0.0))
+
+    def mean_blocks(
+        self, columns: EncodedTable, n_jobs: int | None = None
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield rows and all draws of the mean of an outcome at them."""
+        for rows, f in self.blocks(columns, n_jobs):
+            yield rows, self.likelihood.mean(f)
+
+    def sample_y(
+        self,
+        X: Any,
+        n_samples: int,
+        random_state: np.random.RandomState,
+        *,
+        n_jobs: int | None = None,
+    ) -> FloatArray:
+        """Return draws of new outcomes at the rows of X.
+
+        Each column is one joint draw: one kept ensemble for all rows, and independent noise.
+        Kept ensembles are taken without replacement while there are enough of them.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Any table that `fit` takes.
+        n_samples : int
+            Draws per row.
+        random_state : RandomState
+            Source of the noise and of the choice of draws.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        ndarray of shape (n, n_samples)
+        """
+        columns = self.encode(X)
+        n_draws = int(self.draws.n_draws)
+        require_draws_memory(n_samples, columns.n_rows, 1)
+        times, rest = divmod(n_samples, n_draws)
+        chosen = np.concatenate(
+            [np.tile(np.arange(n_draws), times), random_state.permutation(n_draws)[:rest]]
+        )
+        random_state.shuffle(chosen)
+        taken, position = np.unique(chosen, return_inverse=True)
+        thinned = self._take(taken)
+        f = np.empty((columns.n_rows, n_samples))
+        for rows, draws in thinned.blocks(columns, n_jobs):
+            f[rows] = draws[position].T
+        noise = self.likelihood.noise_of(self.trace)
+        noise = {name: values.ravel()[chosen] for name, values in noise.items()}
+        return self.likelihood.simulate(f, noise, None, random_state)
+
+    def _take(self, index: NDArray[np.intp]) -> Posterior:
+        """Return a posterior of one chain with some of the draws."""
+        if len(index) == int(self.draws.n_draws):
+            return self
+        trace = {name: values.reshape(1, -1)[:, index] for name, values in self.trace.items()}
+        draws = take_draws(self.draws, index, self.encoding)
+        trace["burn_sigma"] = np.zeros((1, 0))
+        return Posterior(draws, trace, self.encoding, self.settings, self.scale)
+
+
+class Summary:
+    """Mean (n,), standard deviation (n,) and quantiles (n, k) at n rows."""
+
+    __slots__ = ("mean", "quantiles", "sd")
+
+    def __init__(self, mean: FloatArray, sd: FloatArray, quantiles: FloatArray) -> None:
+        self.mean = mean
+        self.sd = sd
+        self.quantiles = quantiles
+
+
+def check_quantiles(name: str, q: float | Sequence[float], kind: str) -> list[float]:
+    """Return one or more probabilities as a list; an outcome's may not be 0 or 1."""
+    check_choice("kind", kind, ("mean", "outcome"))
+    levels = np.atleast_1d(np.asarray(q, dtype=object))
+    if levels.ndim != 1 or levels.size == 0:
+        raise ValueError(f"{name}={q!r} must be a number in [0, 1] or a sequence of them.")
+    closed = "both" if kind == "mean" else "neither"
+    return [check_number(name, level, 0, 1, closed) for level in levels]
+
+
+def require_draws_memory(n_draws: int, n_rows: int, n_columns: int) -> None:
+    """Raise MemoryError if that many draws at that many rows cannot be held."""
+    require_memory(
+        8.0 * n_draws * n_rows * n_columns,
+        f"Holding {n_draws} draws at {n_rows} rows",
+        "Ask for a mean, an interval or quantiles, which are computed without holding the draws, "
+        "or pass fewer rows at a time.",
+    )
+
+
+def _equal_chains(chains: list[Chain], encoding: Encoding) -> list[Chain]:
+    """Cut the chains to a common number of draws, leaving out those that would cost more."""
+    lengths = [int(chain.draws.n_draws) for chain in chains]
+    if len(set(lengths)) == 1:
+        return chains
+    # With c chains kept, the c-th longest decides; keep as many draws as possible in all.
+    length = max(sorted(lengths), key=lambda n: n * sum(other >= n for other in lengths))
+    return [_cut_chain(chain, length, encoding) for chain in chains if _length(chain) >= length]
+
+
+def _length(chain: Chain) -> int:
+    return int(chain.draws.n_draws)
+
+
+def _cut_chain(chain: Chain, length: int, encoding: Encoding) -> Chain:
+    if _length(chain) == length:
+        return chain
+    trace = {
+        name: values if name == "burn_sigma" else values[:length]
+        for name, values in chain.trace.items()
+    }
+    # The state is later than the last draw that is left, so no structure is known to be equal.
+    state = chain.state and {**chain.state, "changed": np.ones_like(chain.state["changed"])}
+    return Chain(take_draws(chain.draws, np.arange(length), encoding), trace, state)
+
+
+def _user_trace(trace: Trace, units: dict[str, float]) -> Trace:
+    """Turn a chain's trace into the user's names and units."""
+    return {
+        f"accept_{name}" if name in _core.MOVES else name: values * units.get(name, 1.0)
+        for name, values in trace.items()
+    }

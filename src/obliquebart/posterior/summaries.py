@@ -1,0 +1,194 @@
+"""What one may ask of a posterior besides predictions: convergence, and what it learnt."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import ConvergenceWarning
+
+from obliquebart.exceptions import warn_caller
+from obliquebart.explain import rules, trees
+from obliquebart.posterior import arviz, diagnostics
+
+__all__ = ["PosteriorViews"]
+
+
+class PosteriorViews:
+    """The part of `Posterior` that forwards to diagnostics, inspection, trees and ArviZ."""
+
+    def summary(
+        self: Any, X: Any = None, *, rows: int | Sequence[int] = 10, n_jobs: int | None = None
+    ) -> diagnostics.Diagnostics:
+        """Say how well the chains have explored the posterior.
+
+        Rank-normalised R-hat, bulk and tail effective sample sizes (ESS) and the Monte Carlo error
+        of the mean (MCSE) of sigma, theta and, given a table, of f at some of its rows; and how
+        often each move was accepted. Predictions need f, so pass X: f is what has to converge.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features), optional
+            Where to look at f; the training table is a good choice.
+        rows : int or sequence of int, default=10
+            How many rows of X, evenly spread, or which ones.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        Diagnostics
+            Prints as a table; `quantities`, `acceptance`, `advice`, `to_dict()`.
+
+        Warns
+        -----
+        sklearn.exceptions.ConvergenceWarning
+            With advice, where an R-hat is above 1.01 or an ESS below 100 per chain.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from obliquebart import ObliqueBARTRegressor
+        >>> x = np.random.default_rng(0).uniform(size=(60, 2))
+        >>> model = ObliqueBARTRegressor(n_trees=20, random_state=0).fit(x, x[:, 0])
+        >>> model.posterior_.summary()["sigma"].ess_bulk > 100
+        True
+        """
+        result = diagnostics.diagnose(self, X, rows, n_jobs)
+        if result.advice:
+            warn_caller(" ".join(result.advice), ConvergenceWarning)
+        return result
+
+    def to_arviz(
+        self: Any,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        rows: int | Sequence[int] = 10,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+    ) -> Any:
+        """Return the posterior for ArviZ: `az.plot_trace`, `az.summary`, `az.loo`, `az.compare`.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features), optional
+            Adds f at some rows to the group posterior, and the group posterior_predictive.
+        y : array-like of shape (n,), optional
+            Adds the groups log_likelihood and observed_data. 0 or 1 for a model of two classes:
+            `y == model.classes_[1]`.
+        sample_weight : array-like of shape (n,), optional
+            The weights of the fit, if it had any.
+        rows : int or sequence of int, default=10
+            How many rows of f, evenly spread, or which ones.
+        random_state : int, RandomState or None, default=None
+            For the posterior predictive draws.
+        n_jobs : int or None
+            Threads, counted as joblib does.
+
+        Returns
+        -------
+        arviz.InferenceData or xarray.DataTree
+            The former with ArviZ 0.x, the latter with ArviZ 1.x.
+        """
+        return arviz.to_arviz(
+            self,
+            X,
+            y,
+            sample_weight=sample_weight,
+            rows=rows,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+
+    def variable_inclusion(self: Any, coverage: float = 0.9) -> list[rules.Inclusion]:
+        """Return how much of the rules uses each column, most used first.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Of the intervals over the draws.
+
+        Returns
+        -------
+        list of Inclusion
+            Named tuples (`column`, `kind`, `share`, `low`, `high`, `draws`, `prior`); a data frame
+            library makes a table of them.
+        """
+        return rules.variable_inclusion(rules.Rules(self), coverage)
+
+    def loadings(self: Any, coverage: float = 0.9) -> list[rules.Loading]:
+        """Return the mean weight of each continuous column in the rules, largest first.
+
+        The weight is the absolute value of the column's entry in φ. Columns are scaled to [-1, 1]
+        and φ to length 1, so the numbers can be compared.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Of the intervals over the draws.
+
+        Returns
+        -------
+        list of Loading
+            Named tuples (`column`, `mean`, `low`, `high`, `when_used`).
+        """
+        return rules.loadings(rules.Rules(self), coverage)
+
+    def interactions(
+        self: Any, by: Literal["rule", "tree"] = "rule", top: int = 20, coverage: float = 0.9
+    ) -> list[rules.Interaction]:
+        """Return the pairs of columns that most often share an oblique rule, or a tree.
+
+        Parameters
+        ----------
+        by : {"rule", "tree"}, default="rule"
+            "tree" also counts categorical columns, and axis-aligned rules.
+        top : int, default=20
+            How many pairs to return at most.
+        coverage : float, default=0.9
+            Of the intervals over the draws.
+
+        Returns
+        -------
+        list of Interaction
+            Named tuples (`first`, `second`, `share`, `low`, `high`, `lift`).
+        """
+        return rules.interactions(rules.Rules(self), by, top, coverage)
+
+    def rule_sparsity(self: Any, coverage: float = 0.9) -> rules.RuleSizes:
+        """Return how many columns the continuous rules use, and how many rules there are.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Of the intervals over the draws.
+
+        Returns
+        -------
+        RuleSizes
+            A named tuple (`sizes`, `mean_columns`, `oblique`, `categorical`, `n_rules`).
+        """
+        return rules.rule_sparsity(rules.Rules(self), coverage)
+
+    def tree(self: Any, draw: int = -1, tree: int = 0, X: Any = None) -> trees.Tree:
+        """Return one tree of one draw, with its rules in the units of the columns.
+
+        Parameters
+        ----------
+        draw : int, default=-1
+            Among all draws, ordered by chain; negative numbers count from the end.
+        tree : int, default=0
+            Among the trees of the ensemble.
+        X : table, optional
+            Count its rows in the leaves.
+
+        Returns
+        -------
+        Tree
+            Prints as text; `obliquebart.plots.tree` draws it.
+        """
+        return trees.read_tree(self, draw, tree, X)

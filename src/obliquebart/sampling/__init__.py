@@ -1,0 +1,1 @@
+"""Run the chains: their order of rows, memory, threads and progress."""

@@ -1,0 +1,243 @@
+"""Run the chains of a posterior: in threads of this process, or on a joblib backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from typing import Any, NamedTuple
+
+import joblib
+import numpy as np
+from joblib.parallel import get_active_backend
+from sklearn.utils import check_random_state
+
+from obliquebart import _core
+from obliquebart.model.parameters import Schedule
+from obliquebart.model.settings import settings_from_dict, settings_to_dict
+from obliquebart.model.training import TrainingProblem
+from obliquebart.sampling.chain import (
+    Chain,
+    ChainProgress,
+    ChainRunner,
+    ChainTask,
+    Recorder,
+    State,
+    Trace,
+)
+from obliquebart.sampling.memory import require_memory
+from obliquebart.sampling.progress import FitProgress
+from obliquebart.table.encoded import EncodedTable
+
+__all__ = ["Run", "RunRequest", "check_seed", "effective_jobs", "new_seed", "run"]
+
+POLL_SECONDS = 0.1
+# What a kept tree costs at least: its structure's number and one leaf output.
+SMALLEST_TREE_BYTES = 8
+
+
+class RunRequest(NamedTuple):
+    """The chains of one posterior."""
+
+    problem: TrainingProblem
+    settings: _core.Settings
+    schedule: Schedule
+    seed: int
+    """Unsigned, 64 bits; chain c takes the c-th stream of it."""
+    starts: Sequence[ChainProgress | None] | None = None
+    """Where each chain goes on; None begins a new one. The draws are those of a chain that was
+    never interrupted, bit for bit."""
+    recorder: Recorder | None = None
+    """Gets the chains while they run. In other processes that is when a chain has finished."""
+
+    @property
+    def tasks(self) -> list[ChainTask]:
+        """What each chain has to do."""
+        starts = self.starts or [None] * self.schedule.n_chains
+        return [
+            ChainTask(self.schedule, self.seed, chain, start) for chain, start in enumerate(starts)
+        ]
+
+
+class Run(NamedTuple):
+    """The chains of a posterior; shorter ones than asked for where the user stopped it."""
+
+    chains: list[Chain]
+    interrupted: bool
+
+
+def check_seed(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    """Return scikit-learn's random state, with the parameter's name in the error."""
+    try:
+        state: np.random.RandomState = check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state={random_state!r} must be None, an integer in [0, 2^32) or a "
+            "numpy.random.RandomState."
+        ) from error
+    return state
+
+
+def new_seed(random_state: int | np.random.RandomState | None) -> int:
+    """Return a 64-bit seed from scikit-learn's idea of a random state."""
+    halves = check_seed(random_state).randint(0, 2**32, size=2, dtype=np.uint64)
+    return int(halves[0]) << 32 | int(halves[1])
+
+
+def effective_jobs(n_jobs: int | None) -> int:
+    """Return how many jobs `n_jobs` means here, as joblib counts (None: 1, or the context's)."""
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer))
+    ):
+        raise TypeError(
+            f"n_jobs={n_jobs!r} must be None or an integer, not {type(n_jobs).__name__}."
+        )
+    if n_jobs == 0:
+        raise ValueError(
+            "n_jobs=0 is out of range: use None, a positive number, or -1 for all cores."
+        )
+    return max(int(joblib.effective_n_jobs(n_jobs)), 1)
+
+
+def run(request: RunRequest, n_jobs: int | None = None, progress: FitProgress | None = None) -> Run:
+    """Run the chains of one posterior.
+
+    A chain's draws depend on the seed and its number only, never on `n_jobs` or on the
+    backend. A KeyboardInterrupt stops all chains and returns what they have kept; it is raised
+    again where no chain has kept a draw.
+
+    Parameters
+    ----------
+    request : RunRequest
+        What to run.
+    n_jobs : int or None
+        Chains at a time, and threads within a chain where there are more jobs than chains.
+    progress : FitProgress or None
+        Told every tenth of a second how far the chains are.
+
+    Returns
+    -------
+    Run
+        The chains in order; those without a draw are left out after an interrupt.
+    """
+    _require_memory(request)
+    jobs = effective_jobs(n_jobs)
+    if _wants_processes():
+        return _run_on_backend(request, jobs)
+    return _run_in_threads(request, jobs, progress or FitProgress(False))
+
+
+def _wants_processes() -> bool:
+    """Say whether the user has chosen a backend that does not share this process's memory."""
+    # With prefer="threads" joblib answers threads unless a context names another backend.
+    backend, _ = get_active_backend(prefer="threads")
+    return not getattr(backend, "supports_sharedmem", False)
+
+
+def _require_memory(request: RunRequest) -> None:
+    schedule, n_rows = request.schedule, request.problem.table.n_rows
+    n_trees = int(request.settings.n_trees)
+    require_memory(
+        schedule.n_chains * schedule.n_draws * n_trees * SMALLEST_TREE_BYTES,
+        f"Keeping {schedule.n_chains} chains of {schedule.n_draws} draws of {n_trees} trees",
+        "Lower n_draws, n_chains or n_trees, or keep fewer sweeps with n_thin.",
+    )
+    require_memory(
+        _core.chain_bytes(n_rows, n_trees),
+        f"A chain with {n_trees} trees on {n_rows} rows",
+        "Lower n_trees or fit a sample of the rows.",
+    )
+
+
+def _run_in_threads(request: RunRequest, jobs: int, progress: FitProgress) -> Run:
+    tasks, recorder = request.tasks, request.recorder
+    request.settings.n_threads = max(jobs // len(tasks), 1)
+    core = request.problem.to_core(request.settings)
+    runners = [ChainRunner(task, recorder) for task in tasks]
+
+    def work(runner: ChainRunner) -> Chain | None:
+        return runner.start if runner.stopped else runner.run(core)
+
+    pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
+    futures = [pool.submit(work, runner) for runner in runners]
+    interrupted = False
+    try:
+        _watch(futures, runners, progress, recorder)
+    except KeyboardInterrupt:
+        interrupted = True
+    finally:
+        # After an interrupt or an error; a chain that has finished does not mind.
+        for runner in runners:
+            runner.stop()
+        progress.close()
+        pool.shutdown(wait=True)
+        if recorder is not None:
+            recorder.flush()
+    finished = [future.result() for future in futures]
+    if recorder is not None:
+        recorder.report()
+    chains = [chain for chain in finished if chain is not None and chain.draws.n_draws > 0]
+    if interrupted and not chains:
+        raise KeyboardInterrupt
+    return Run(chains, interrupted)
+
+
+def _watch(
+    futures: list[Future[Chain | None]],
+    runners: list[ChainRunner],
+    progress: FitProgress,
+    recorder: Recorder | None,
+) -> None:
+    """Wait for all chains, reporting progress, and return early if one of them failed."""
+    progress.open(len(futures))
+    pending: set[Future[Chain | None]] = set(futures)
+    while pending:
+        done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
+        if any(future.exception() is not None for future in done):
+            return
+        progress.update([runner.snapshot() for runner in runners])
+        if recorder is not None:
+            recorder.report()
+
+
+# A chain as arrays and numbers that pickle: draws, trace, state, sweeps done.
+_PlainChain = tuple[dict[str, Any], Trace, State | None, int]
+
+
+def _run_remotely(
+    problem: TrainingProblem, settings: dict[str, Any], task: ChainTask, start: _PlainChain | None
+) -> _PlainChain:
+    if start is not None:
+        task = task._replace(start=_from_plain(problem.table, start))
+    chain = ChainRunner(task).run(problem.to_core(settings_from_dict(settings)))
+    return _to_plain(ChainProgress(chain, task.schedule.n_sweeps))
+
+
+def _run_on_backend(request: RunRequest, jobs: int) -> Run:
+    problem, recorder = request.problem, request.recorder
+    settings = settings_to_dict(request.settings)
+    call: Callable[..., Any] = joblib.delayed(_run_remotely)
+    calls = [
+        call(problem, settings, task._replace(start=None), task.start and _to_plain(task.start))
+        for task in request.tasks
+    ]
+    # One after another, if possible, so that a finished chain is saved at once.
+    backend, _ = get_active_backend()
+    return_as = "generator" if getattr(backend, "supports_return_generator", False) else "list"
+    chains = []
+    for number, result in enumerate(joblib.Parallel(n_jobs=jobs, return_as=return_as)(calls)):
+        chains.append(_from_plain(problem.table, result).chain)
+        if recorder is not None:
+            recorder.keep(number, chains[-1], finished=True)
+            recorder.report()
+    return Run(chains, interrupted=False)
+
+
+def _to_plain(progress: ChainProgress) -> _PlainChain:
+    draws, trace, state = progress.chain
+    return draws.to_arrays(), trace, state, progress.n_done
+
+
+def _from_plain(table: EncodedTable, plain: _PlainChain) -> ChainProgress:
+    arrays, trace, state, n_done = plain
+    draws = _core.Draws.from_arrays(arrays, len(table.x_cont), table.n_levels)
+    return ChainProgress(Chain(draws, trace, state), n_done)

@@ -1,0 +1,5 @@
+"""The report: tables and figures of the paper from our results, beside its own numbers."""
+
+from obliquebart.study.comparison.writing import write_report
+
+__all__ = ["write_report"]

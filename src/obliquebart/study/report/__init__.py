@@ -1,5 +1,0 @@
-"""The report: tables and figures of the paper from our results, beside its own numbers."""
-
-from obliquebart.study.report.writing import write_report
-
-__all__ = ["write_report"]

@@ -1,0 +1,75 @@
+"""Predictions on Dask collections: one lazy task per block of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+__all__ = ["map_rows"]
+
+
+def map_rows(
+    method: Callable[..., Any],
+    X: Any,
+    shape: tuple[int, ...],
+    dtype: Any = np.float64,
+    **options: Any,
+) -> Any:
+    """Return `method(X, **options)` as a lazy Dask array, or None if X is no Dask collection.
+
+    Parameters
+    ----------
+    method : bound method of a fitted estimator
+        Maps a block of rows to an array with the same number of rows.
+    X : table
+        Blocks are those of a Dask array along its rows, or the partitions of a Dask data frame.
+    shape : tuple of int
+        What follows the number of rows in the shape of the result.
+    dtype : dtype
+        Of the result.
+    **options
+        Further arguments of the method.
+    """
+    if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr"):
+        return None
+    # Dask is no dependency; whoever has a collection has it installed.
+    dask, dask_array = import_module("dask"), import_module("dask.array")
+    # As a task of its own the model travels once, not once per block.
+    model = dask.delayed(method.__self__)  # type: ignore[attr-defined]
+    call = _Call(method.__name__, options)
+    if isinstance(X, dask_array.Array):
+        return _map_array(call, X, model, shape, dtype)
+    return X.map_partitions(call, model, meta=np.empty((0, *shape), dtype=dtype))
+
+
+class _Call:
+    """A method by name, so that it can run on another machine's copy of the model."""
+
+    def __init__(self, name: str, options: dict[str, Any]) -> None:
+        self.name = name
+        self.options = options
+
+    def __call__(self, block: Any, model: Any) -> Any:
+        return getattr(model, self.name)(block, **self.options)
+
+    def __dask_tokenize__(self) -> tuple[Any, ...]:
+        return (type(self).__name__, self.name, sorted(self.options.items()))
+
+
+def _map_array(call: _Call, X: Any, model: Any, shape: tuple[int, ...], dtype: Any) -> Any:
+    if X.ndim != 2:
+        raise ValueError(f"Expected 2D array, got a Dask array of shape {X.shape} instead.")
+    if X.numblocks[1] != 1:
+        X = X.rechunk({1: -1})
+    return X.map_blocks(
+        call,
+        model=model,
+        dtype=dtype,
+        drop_axis=1,
+        new_axis=list(range(1, 1 + len(shape))) or None,
+        chunks=(X.chunks[0], *((n,) for n in shape)),
+        meta=np.empty((0,) * (1 + len(shape)), dtype=dtype),
+    )

@@ -1,0 +1,343 @@
+"""What a model remembers of its training table, and how it reads the next one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
+from obliquebart.table.encoded import EncodedTable
+from obliquebart.table.frames import Table, check_columns, read_table
+from obliquebart.table.levels import LevelTable, Unseen, UnseenLevelWarning, unseen_message
+from obliquebart.table.scaling import FEATURE_SCALINGS, ColumnScale, limits_of
+from obliquebart.table.selection import categorical_mask
+
+CategoricalFeatures = Literal["auto"] | Sequence[str] | Sequence[int] | ArrayLike | None
+
+# A text column with more distinct values than this, in more than half of its rows each another,
+# is taken for free text unless the user declares it a category.
+MAX_FREE_LEVELS = 1000
+# With fewer distinct values than this, even dates or names may be meant as categories.
+MIN_DOUBTFUL_LEVELS = 30
+DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
+
+STATE_VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Encoding:
+    """The columns of a training table: names, kinds, scales, levels.
+
+    Made by `fit`. Continuous columns are mapped to [-1, 1] by their training rows, the levels
+    of categorical columns are numbered in sorted order. All containers give the same arrays.
+
+    Attributes
+    ----------
+    names : list of str
+        Column names for messages; ``x0``, ``x1``, … where the container had none.
+    is_named : bool
+        Whether the container named its columns, all by strings.
+    columns : list of ColumnScale or LevelTable
+        One for each column of the table, in its order.
+    feature_scaling : str
+    owner : str
+        Name of the estimator, for messages.
+
+    Examples
+    --------
+    >>> encoding = Encoding.fit([[1.0, "a"], [2.0, "b"], [5.0, "b"]], categorical_features=[1])
+    >>> encoding.kinds, encoding.n_levels
+    (['continuous', 'categorical'], [2])
+    >>> encoding.transform([[3.0, "a"]]).x_cont
+    array([[0.]], dtype=float32)
+    """
+
+    names: list[str]
+    is_named: bool
+    columns: list[ColumnScale | LevelTable]
+    feature_scaling: str
+    owner: str
+
+    @classmethod
+    def fit(
+        cls,
+        X: Any,
+        *,
+        categorical_features: CategoricalFeatures = "auto",
+        feature_scaling: str = "range",
+        rows: NDArray[np.int64] | None = None,
+        owner: str = "Encoding",
+    ) -> Encoding:
+        """Learn the encoding of a training table; see `fit_transform`."""
+        return cls.fit_transform(
+            X,
+            categorical_features=categorical_features,
+            feature_scaling=feature_scaling,
+            rows=rows,
+            owner=owner,
+        )[0]
+
+    @classmethod
+    def fit_transform(
+        cls,
+        X: Any,
+        *,
+        categorical_features: CategoricalFeatures = "auto",
+        feature_scaling: str = "range",
+        rows: NDArray[np.int64] | None = None,
+        owner: str = "Encoding",
+    ) -> tuple[Encoding, EncodedTable]:
+        """Learn the encoding of a training table and encode it, reading it once.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, p)
+            NumPy array, nested list, or a pandas, polars, PyArrow or other data frame that
+            narwhals knows.
+        categorical_features : "auto", None, or list of names, positions or booleans
+            Which columns are categories. ``"auto"``: in a data frame, the columns of
+            categorical, enum, text or (holding text) object type; in an array none. Booleans
+            are numbers, 0 and 1.
+        feature_scaling : {"range", "rank", "blend", "joint"}
+            The map of a continuous column to [-1, 1]: ``"range"`` by training minimum and
+            maximum, going on linearly outside; ``"rank"`` by mid-rank among the training
+            values, linear between them and flat outside; ``"blend"`` the mean of these two;
+            ``"joint"`` by one minimum and maximum for all continuous columns together, which
+            is a poor choice and serves to reproduce published results only.
+        rows : int array, optional
+            Rows to use; the others are ignored and not in the encoded arrays.
+        owner : str
+            Name of the estimator, for messages.
+
+        Returns
+        -------
+        encoding : Encoding
+        encoded : EncodedTable
+        """
+        if feature_scaling not in FEATURE_SCALINGS:
+            raise ValueError(
+                f"feature_scaling must be one of {', '.join(map(repr, FEATURE_SCALINGS))}, got "
+                f"{feature_scaling!r}."
+            )
+        table = read_table(X, owner, rows)
+        is_categorical = categorical_mask(categorical_features, table)
+        is_auto = isinstance(categorical_features, str)
+        limits = _joint_limits(table, is_categorical) if feature_scaling == "joint" else None
+
+        columns: list[ColumnScale | LevelTable] = []
+        doubts: list[str] = []
+        writer = _Writer(table.n_rows, is_categorical)
+        for j, categorical in enumerate(is_categorical):
+            column = table.column(j)
+            if categorical:
+                factor = column.factor()
+                if is_auto and column.kind == "text":
+                    check_not_free_text(column.name, len(factor.values), table.n_rows)
+                    doubts += doubts_about_text(column.name, factor.values, table.n_rows)
+                levels = LevelTable.fit(factor)
+                columns.append(levels)
+                writer.add_codes(levels.codes(factor, column.name)[0])
+            else:
+                values = column.numbers()
+                scale = ColumnScale.fit(values, feature_scaling, limits)
+                columns.append(scale)
+                writer.add_values(scale.apply(values))
+        if doubts:
+            warn_caller(
+                f"{' '.join(doubts)} Drop such a column or turn it into numbers; if it is a "
+                "category after all, name it in categorical_features.",
+                DoubtfulColumnWarning,
+            )
+        _warn_empty(table.names, columns)
+        encoding = cls(table.names, table.is_named, columns, feature_scaling, owner)
+        return encoding, writer.encoded(encoding.n_levels)
+
+    def transform(self, X: Any) -> EncodedTable:
+        """Encode a table of the same columns.
+
+        A column without a value in training is not read. Levels unseen in training, a missing
+        category among them where training had none, get the code 4294967295 and are reported by
+        one `UnseenLevelWarning`.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, p)
+
+        Returns
+        -------
+        EncodedTable
+        """
+        table = read_table(X, self.owner)
+        check_columns(table, self.names, self.is_named, self.owner)
+        reports: list[Unseen] = []
+        writer = _Writer(table.n_rows, [kind == "categorical" for kind in self.kinds])
+        for j, known in enumerate(self.columns):
+            if isinstance(known, LevelTable):
+                codes, unseen = known.codes(table.column(j).factor(), self.names[j])
+                writer.add_codes(codes)
+                reports += [] if unseen is None else [unseen]
+            elif known.is_empty:
+                writer.add_values(np.zeros(table.n_rows, dtype=np.float32))
+            else:
+                writer.add_values(known.apply(table.column(j).numbers()))
+        if reports:
+            warn_caller(unseen_message(reports), UnseenLevelWarning)
+        return writer.encoded(self.n_levels)
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    @property
+    def feature_names_in_(self) -> NDArray[np.object_]:
+        """Column names; there is no such attribute if the table had none."""
+        if not self.is_named:
+            raise AttributeError("the training table had no column names")
+        return np.array(self.names, dtype=object)
+
+    @property
+    def kinds(self) -> list[str]:
+        """``"continuous"`` or ``"categorical"``, column by column."""
+        return [
+            "categorical" if isinstance(column, LevelTable) else "continuous"
+            for column in self.columns
+        ]
+
+    @property
+    def levels(self) -> dict[str, list[str | int | float | None]]:
+        """Levels of each categorical column in the order of their codes; None is missing."""
+        return {
+            name: column.levels
+            for name, column in zip(self.names, self.columns, strict=True)
+            if isinstance(column, LevelTable)
+        }
+
+    @property
+    def n_levels(self) -> list[int]:
+        """Number of levels of each categorical column, a missing one included."""
+        return [c.n_levels for c in self.columns if isinstance(c, LevelTable)]
+
+    @property
+    def p_cont(self) -> int:
+        """Number of continuous columns."""
+        return len(self.columns) - self.p_cat
+
+    @property
+    def p_cat(self) -> int:
+        """Number of categorical columns."""
+        return len(self.n_levels)
+
+    def to_state(self) -> dict[str, Any]:
+        """JSON-able state, for a model file."""
+        return {
+            "version": STATE_VERSION,
+            "names": self.names,
+            "is_named": self.is_named,
+            "kinds": self.kinds,
+            "columns": [column.to_state() for column in self.columns],
+            "feature_scaling": self.feature_scaling,
+            "owner": self.owner,
+        }
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Encoding:
+        """Rebuild from `to_state`'s dictionary; it is checked, as a file may be damaged.
+
+        Raises
+        ------
+        ValueError
+            If anything is not as `to_state` writes it.
+        """
+        readers: dict[str, Callable[[dict[str, Any]], ColumnScale | LevelTable]] = {
+            "continuous": ColumnScale.from_state,
+            "categorical": LevelTable.from_state,
+        }
+        try:
+            if state["version"] != STATE_VERSION:
+                raise ValueError(f"version {state['version']!r} is not known")
+            columns: list[ColumnScale | LevelTable] = [
+                readers[kind](column)
+                for kind, column in zip(state["kinds"], state["columns"], strict=True)
+            ]
+            names = [str(name) for name in state["names"]]
+            if len(names) != len(columns) or not names:
+                raise ValueError("there must be one name for each column")
+            if state["feature_scaling"] not in FEATURE_SCALINGS:
+                raise ValueError(f"feature_scaling {state['feature_scaling']!r} is not known")
+            is_named, scaling = bool(state["is_named"]), state["feature_scaling"]
+            return cls(names, is_named, columns, scaling, str(state["owner"]))
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            raise ValueError(f"The stored encoding is damaged: {error!r}") from error
+
+
+class _Writer:
+    """Fills the two arrays column by column."""
+
+    def __init__(self, n_rows: int, is_categorical: Sequence[bool]) -> None:
+        p_cat = sum(is_categorical)
+        self._x_cont = np.empty((len(is_categorical) - p_cat, n_rows), dtype=np.float32)
+        self._x_cat = np.empty((p_cat, n_rows), dtype=np.uint32)
+        self._cont, self._cat = iter(self._x_cont), iter(self._x_cat)
+
+    def add_values(self, values: NDArray[np.float32]) -> None:
+        next(self._cont)[:] = values
+
+    def add_codes(self, codes: NDArray[np.uint32]) -> None:
+        next(self._cat)[:] = codes
+
+    def encoded(self, n_levels: list[int]) -> EncodedTable:
+        return EncodedTable(self._x_cont, self._x_cat, n_levels)
+
+
+def _joint_limits(table: Table, is_categorical: Sequence[bool]) -> tuple[float, float]:
+    limits = [
+        limits_of(table.column(j).numbers())
+        for j, categorical in enumerate(is_categorical)
+        if not categorical
+    ]
+    return limits_of(np.array(limits, dtype=np.float64).reshape(-1))
+
+
+def check_not_free_text(name: str, n_distinct: int, n_rows: int) -> None:
+    """Raise an error if a text column has too many different values for a category."""
+    if n_distinct > max(MAX_FREE_LEVELS, n_rows // 2):
+        raise ValueError(
+            f"Column {name!r} looks like free text: {n_distinct} different values in {n_rows} "
+            "rows. Drop it or turn it into numbers; if it is a category after all, name it in "
+            "categorical_features or give it a categorical type."
+        )
+
+
+def doubts_about_text(name: str, values: Iterable[Any], n_rows: int) -> list[str]:
+    """Return what speaks against taking a text column as a category: a sentence or nothing."""
+    levels = [str(value) for value in values]
+    if len(levels) <= MIN_DOUBTFUL_LEVELS:
+        return []
+    if all(map(DATE.fullmatch, levels)):
+        return [
+            f"Column {name!r} looks like dates written as text: as {len(levels)} categories they "
+            "have no order, and a new day is an unseen level."
+        ]
+    if len(levels) > n_rows // 2:
+        return [
+            f"Column {name!r} has {len(levels)} different texts in {n_rows} rows: hardly any two "
+            "rows share one, so the model can only learn it by heart."
+        ]
+    return []
+
+
+def _warn_empty(names: list[str], columns: list[ColumnScale | LevelTable]) -> None:
+    empty = [
+        repr(name)
+        for name, column in zip(names, columns, strict=True)
+        if isinstance(column, ColumnScale) and column.is_empty
+    ]
+    if empty:
+        more = f" and {len(empty) - 5} more" if len(empty) > 5 else ""
+        warn_caller(f"No value in training, so ignored: column {', '.join(empty[:5])}{more}.")

@@ -1,0 +1,233 @@
+"""Any table, read column by column: arrays, dictionaries, and data frames through narwhals."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import issparse
+from sklearn.utils import check_array
+
+from obliquebart.exceptions import warn_caller
+from obliquebart.table.columns import Column, NumberColumn, ObjectColumn, SeriesColumn, unsupported
+
+
+@dataclass(frozen=True)
+class Table:
+    """A two-dimensional table with at least one row and one column.
+
+    Attributes
+    ----------
+    names : list of str
+        Names for messages; ``x0``, ``x1``, … where the container has none.
+    is_named : bool
+        Whether the container names its columns, all by strings.
+    is_frame : bool
+        Whether the columns have types of their own.
+    n_rows : int
+    column : callable
+        Reads the column at a position.
+    """
+
+    names: list[str]
+    is_named: bool
+    is_frame: bool
+    n_rows: int
+    column: Callable[[int], Column]
+
+
+def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Table:
+    """Look at a table without converting it.
+
+    Parameters
+    ----------
+    X : array-like, data frame, or dictionary of column names to arrays
+    owner : str
+        Name of the estimator, for messages.
+    rows : int array, optional
+        Row numbers to read; the others are ignored altogether.
+
+    Examples
+    --------
+    >>> table = read_table([[1.0, 2.0], [3.0, 4.0]], "Estimator")
+    >>> table.names, table.column(1).numbers()
+    (['x0', 'x1'], array([2., 4.]))
+    """
+    if isinstance(X, Mapping) and not issparse(X):  # one sparse format is a mapping
+        return _read_mapping(X, owner, rows)
+    if nw.dependencies.is_into_dataframe(X):
+        return _read_frame(X, owner, rows)
+    if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
+        raise TypeError(
+            f"{owner} needs the values of X, but X is a lazy frame of type "
+            f"{type(X).__module__}.{type(X).__name__}. Compute it first, for example with "
+            "X.collect()."
+        )
+    return _read_array(X, owner, rows)
+
+
+def check_columns(table: Table, names: list[str], is_named: bool, owner: str) -> None:
+    """Compare names, order and number of columns with those of fit, in scikit-learn's words.
+
+    Parameters
+    ----------
+    table : Table
+    names : list of str
+        Names in fit.
+    is_named : bool
+        Whether the columns had names in fit.
+    owner : str
+        Name of the estimator.
+    """
+    if is_named and table.is_named and table.names != names:
+        raise ValueError(_names_message(names, table.names))
+    if table.is_named and not is_named:
+        warn_caller(f"X has feature names, but {owner} was fitted without feature names")
+    if is_named and not table.is_named:
+        warn_caller(
+            f"X does not have valid feature names, but {owner} was fitted with feature names"
+        )
+    if len(table.names) != len(names):
+        raise ValueError(
+            f"X has {len(table.names)} features, but {owner} is expecting {len(names)} features "
+            "as input."
+        )
+
+
+def _names_message(fitted: list[str], given: list[str]) -> str:
+    message = "The feature names should match those that were passed during fit.\n"
+    unexpected, missing = sorted(set(given) - set(fitted)), sorted(set(fitted) - set(given))
+    if unexpected:
+        message += "Feature names unseen at fit time:\n" + _bullets(unexpected)
+    if missing:
+        message += "Feature names seen at fit time, yet now missing:\n" + _bullets(missing)
+    if not unexpected and not missing:
+        message += "Feature names must be in the same order as they were in fit.\n"
+    return message
+
+
+def _bullets(names: list[str]) -> str:
+    shown = "".join(f"- {name}\n" for name in names[:5])
+    return shown + ("- ...\n" if len(names) > 5 else "")
+
+
+def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
+    array = check_array(
+        _plain_array(X), dtype=None, ensure_all_finite=False, input_name="X", estimator=owner
+    )
+    if rows is not None:
+        array = array[rows]
+    names = [f"x{j}" for j in range(array.shape[1])]
+
+    def column(j: int) -> Column:
+        return _open_array(names[j], rows, array[:, j])
+
+    return Table(names, False, False, len(array), cache(column))
+
+
+def _read_mapping(X: Mapping[Any, Any], owner: str, rows: NDArray[np.int64] | None) -> Table:
+    """Read a dictionary of columns, which serves where no data frame library is installed."""
+    names, arrays = list(X), [np.asarray(values) for values in X.values()]
+    for name, array in zip(names, arrays, strict=True):
+        if array.ndim != 1 or len(array) != len(arrays[0]):
+            raise ValueError(
+                f"Column {str(name)!r} has shape {array.shape}: all columns must be "
+                f"one-dimensional, with {len(arrays[0])} values as the first one."
+            )
+    if not names or len(arrays[0]) == 0:
+        # for scikit-learn's own message
+        shape = (len(arrays[0]) if names else 1, len(names))
+        check_array(np.empty(shape), input_name="X", estimator=owner)
+    if rows is not None:
+        arrays = [array[rows] for array in arrays]
+
+    def column(j: int) -> Column:
+        return _open_array(str(names[j]), rows, arrays[j])
+
+    shown = [str(name) for name in names]
+    return Table(shown, _are_strings(names), True, len(arrays[0]), cache(column))
+
+
+def _open_array(name: str, rows: NDArray[np.int64] | None, values: NDArray[Any]) -> Column:
+    kind = values.dtype.kind
+    if kind in "biuf":
+        return NumberColumn(name, rows, values)
+    if kind in "OU":
+        return ObjectColumn(name, rows, values.tolist())
+    raise unsupported(name, {"M": "dates", "m": "durations", "S": "bytes"}.get(kind, kind))
+
+
+def _plain_array(X: Any) -> Any:
+    """Undo two silent conversions of NumPy: masks are lost, numbers beside text become text."""
+    if isinstance(X, np.ma.MaskedArray):
+        if X.dtype.kind == "O":
+            return X.filled(None)
+        if X.dtype.kind in "biuf":
+            return np.where(np.ma.getmaskarray(X), np.nan, X.data)
+    rows = X if isinstance(X, (list, tuple)) else []
+    if any(isinstance(v, str) for row in rows[:1] if isinstance(row, (list, tuple)) for v in row):
+        return np.array(X, dtype=object)
+    return X
+
+
+def _read_frame(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
+    # narwhals looks for duplicates too, but not in every library and not at once
+    _check_unique(list(getattr(X, "column_names", getattr(X, "columns", []))))
+    frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+    columns: list[Any] = list(frame.columns)
+    is_named = _are_strings(columns)
+    if 0 in frame.shape:
+        # for scikit-learn's own message
+        check_array(np.empty(frame.shape), input_name="X", estimator=owner)
+    if rows is not None:
+        frame = frame[rows.tolist(), :]
+    names = [str(name) for name in columns]
+
+    def column(j: int) -> Column:
+        return _open_series(names[j], rows, frame.get_column(columns[j]))
+
+    return Table(names, is_named, True, frame.shape[0], cache(column))
+
+
+def _check_unique(columns: list[Any]) -> None:
+    twice = [str(name) for name, count in Counter(columns).items() if count > 1]
+    if twice:
+        raise ValueError(
+            f"Column names must be unique, but these occur more than once: {', '.join(twice)}. "
+            "Rename or drop the duplicates."
+        )
+
+
+def _are_strings(columns: list[Any]) -> bool:
+    types = sorted({type(name).__qualname__ for name in columns})
+    if len(types) > 1 and "str" in types:
+        # scikit-learn's words
+        raise TypeError(
+            "Feature names are only supported if all input features have string names, but your "
+            f"input has {types} as feature name / column name types. Convert them all to strings, "
+            "for example with X.columns = X.columns.astype(str)."
+        )
+    return types == ["str"]
+
+
+def _open_series(name: str, rows: NDArray[np.int64] | None, series: nw.Series[Any]) -> Column:
+    dtype = series.dtype
+    if dtype.is_numeric() or dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
+        return SeriesColumn(name, rows, series)
+    if dtype in (nw.Object, nw.Unknown):
+        return ObjectColumn(name, rows, series.to_list())
+    for described, dtypes in (
+        ("dates", (nw.Date, nw.Datetime, nw.Time)),
+        ("durations", (nw.Duration,)),
+        ("nested", (nw.List, nw.Array, nw.Struct)),
+        ("bytes", (nw.Binary,)),
+    ):
+        if dtype in dtypes:
+            raise unsupported(name, described)
+    raise unsupported(name, str(dtype))
