@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from obliquebart.posterior.draws import DecodedDraws
 from obliquebart.validation import check_choice, check_count, check_number
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ __all__ = [
     "variable_inclusion",
 ]
 
-KIND_MASK, CONTINUOUS, CATEGORICAL = 3, 1, 2
 FloatArray = NDArray[np.float64]
 
 
@@ -123,35 +123,28 @@ class Rules:
     """
 
     def __init__(self, posterior: Posterior) -> None:
-        arrays = posterior.draws.to_arrays()
+        decoded = DecodedDraws(posterior.draws, posterior.encoding.n_levels)
+        table = decoded.rules()
         self.names = posterior.encoding.names
         self.kinds = posterior.encoding.kinds
         self.prior = _prior_shares(posterior)
-        position = {
-            kind: np.array([j for j, k in enumerate(self.kinds) if k == kind], dtype=np.int64)
+        self.structure = table.structure
+        self.is_continuous = table.is_continuous
+        # From the number among the columns of a kind to that among all.
+        continuous, categorical = (
+            np.array([j for j, k in enumerate(self.kinds) if k == kind], dtype=np.int64)
             for kind in ("continuous", "categorical")
-        }
-        n_nodes = np.diff(arrays["node_begin"].astype(np.int64))
-        structure = np.repeat(np.arange(len(n_nodes)), n_nodes)
-        kind = arrays["node_kind"] & KIND_MASK
-        size = arrays["phi_count"].astype(np.int64)
-        n_cat = len(arrays["cat_column"])
-        column = np.concatenate(
-            [
-                position["continuous"][arrays["phi_column"]],
-                position["categorical"][arrays["cat_column"]],
-            ]
         )
-        begin = np.concatenate([[0], np.cumsum(size), size.sum() + np.arange(1, n_cat + 1)])
-        shape = (len(size) + n_cat, len(self.names))
-        self.uses = sparse.csr_matrix((np.ones(len(column)), column, begin), shape)
-        loading = np.concatenate([np.abs(arrays["phi_value"], dtype=np.float64), np.zeros(n_cat)])
-        self.weights = sparse.csr_matrix((loading, column, begin), shape)
-        self.structure = np.concatenate(
-            [structure[kind == CONTINUOUS], structure[kind == CATEGORICAL]]
+        n_continuous = table.column_begin[table.is_continuous.sum()]
+        columns = np.concatenate(
+            [continuous[table.columns[:n_continuous]], categorical[table.columns[n_continuous:]]]
         )
-        self.is_continuous = np.arange(shape[0]) < len(size)
-        self.draws = _count_structures(arrays["structure_of"], len(n_nodes))
+        shape = (len(table.structure), len(self.names))
+        ones = np.ones(len(columns))
+        self.uses = sparse.csr_matrix((ones, columns, table.column_begin), shape)
+        sizes = np.abs(table.weights)
+        self.weights = sparse.csr_matrix((sizes, columns, table.column_begin), shape)
+        self.draws = _count_structures(decoded.structure_of, decoded.n_structures)
 
     @cached_property
     def n_rules(self) -> FloatArray:

@@ -11,23 +11,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from obliquebart import _core
 from obliquebart.exceptions import ModelFileError
-from obliquebart.posterior.draws import count_leaves
+from obliquebart.posterior.draws import CategoricalNode, DecodedDraws, LeafNode
 from obliquebart.sampling.chain import State, Trace
 
 __all__ = ["Reader", "Writer", "field"]
 
-DRAWS: dict[str, DTypeLike] = {
-    "structure_of": np.uint32,
-    "node_begin": np.uint64,
-    "node_kind": np.uint8,
-    "cut": np.float32,
-    "phi_count": np.uint32,
-    "phi_column": np.uint32,
-    "phi_value": np.float32,
-    "cat_column": np.uint32,
-    "level_words": np.uint32,
-    "outputs": np.float32,
-}
 # Counters stay exact in any language below this, and cannot overflow when the chain goes on.
 MAX_COUNT = 2**53
 N_MOVES = 4
@@ -69,13 +57,13 @@ class Reader:
 
     def __init__(self, arrays: dict[str, NDArray[Any]]) -> None:
         self._arrays = dict(arrays)
-        self._p_cont = 0
-        self._n_levels: list[int] = []
+        self.p_cont = 0
+        self.n_levels: list[int] = []
 
     def set_columns(self, p_cont: int, n_levels: Sequence[int]) -> None:
         """Say what columns the model has, before draws or states are read."""
-        self._p_cont = p_cont
-        self._n_levels = list(n_levels)
+        self.p_cont = p_cont
+        self.n_levels = list(n_levels)
 
     def array(self, name: str, dtype: DTypeLike, *shape: int | None) -> NDArray[Any]:
         """Return an array of this type and shape, where None stands for any length."""
@@ -105,12 +93,13 @@ class Reader:
 
     def draws(self, prefix: str, n_draws: int | None, n_trees: int) -> _core.Draws:
         """Return kept draws, checked to the last index."""
+        ndim = {"structure_of": 2}
         arrays = {
-            name: self.array(prefix + name, dtype, *((None,) * (2 if i == 0 else 1)))
-            for i, (name, dtype) in enumerate(DRAWS.items())
+            name: self.array(prefix + name, dtype, *((None,) * ndim.get(name, 1)))
+            for name, dtype in _core.DRAW_FORMAT.items()
         }
         try:
-            draws = _core.Draws.from_arrays(arrays, self._p_cont, self._n_levels)
+            draws = _core.Draws.from_arrays(arrays, self.p_cont, self.n_levels)
         except (ValueError, TypeError, OverflowError) as error:
             raise ModelFileError(f"{prefix}: {error}") from error
         if draws.n_trees != n_trees or (n_draws is not None and draws.n_draws != n_draws):
@@ -149,12 +138,13 @@ class Reader:
             and state["sigma"] > 0
             and state["leaf_sd"] > 0
             # A sampler that can draw no column at all would try for ever.
-            and (state["theta"].any() or self._p_cont == 0)
+            and (state["theta"].any() or self.p_cont == 0)
         ):
             raise ModelFileError(f"{prefix} has numbers out of range")
         ensemble = self.draws(prefix, 1, n_trees)
         state.update(ensemble.to_arrays())
-        if not _splits_levels(state, self._n_levels):
+        decoded = DecodedDraws(ensemble, self.n_levels)
+        if not _splits_levels(decoded, self.n_levels):
             raise ModelFileError(f"{prefix} has a rule that does not split its node's levels")
         state["leaf_code"] = self.array(prefix + "leaf_code", np.uint8, len(state["outputs"]))
         state["residual"] = self.array(prefix + "residual", np.float32, None)
@@ -166,7 +156,7 @@ class Reader:
             raise ModelFileError(f"{prefix} has a row that is not finite")
         state["changed"] = self.array(prefix + "changed", np.uint8, n_trees)
         # A tree that did not change since then shares its structure with the last draw.
-        is_other = count_leaves(state)[0] != last_leaves
+        is_other = decoded.n_leaves[0] != last_leaves
         if (is_other & (state["changed"] == 0) & (last_leaves > 0)).any():
             raise ModelFileError(f"{prefix} does not follow its chain's last draw")
         state["rng"] = self.array(prefix + "rng", np.uint64, 4)
@@ -184,32 +174,27 @@ class Reader:
             raise ModelFileError(f"it has an array {min(self._arrays)!r} that no model has")
 
 
-def _splits_levels(arrays: State, n_levels: list[int]) -> bool:
+def _splits_levels(decoded: DecodedDraws, n_levels: list[int]) -> bool:
     """Say whether every categorical rule sends some of its node's levels left and some right.
 
     Predictions do not depend on it, but a sampler chooses among these levels.
     """
-    columns = iter(arrays["cat_column"].tolist())
-    words = iter(arrays["level_words"].tolist())
-    kinds = (arrays["node_kind"] & 3).tolist()
-    all_levels = [(1 << n) - 1 for n in n_levels]
-    # Levels that are left in each column, of the nodes still to come in preorder.
-    ahead: list[list[int]] = []
-    for kind in kinds:
-        here = ahead.pop() if ahead else all_levels
-        if kind == 1:
-            ahead += [here, here]
-        elif kind == 2:
-            column = next(columns)
-            n_words = (n_levels[column] + 31) // 32
-            right = sum(next(words) << 32 * word for word in range(n_words))
-            levels = here[column]
-            if right == 0 or right & ~levels or right == levels:
-                return False
-            sides = [
-                [*here[:column], side, *here[column + 1 :]] for side in (right, levels ^ right)
-            ]
-            ahead += sides
+    for structure in range(decoded.n_structures):
+        # The levels of each column that reach the nodes still to come, the next node's last.
+        ahead = [[np.ones(n, np.bool_) for n in n_levels]]
+        for node in decoded.nodes(structure):
+            here = ahead.pop()
+            if isinstance(node, LeafNode):
+                continue
+            left, right = here.copy(), here.copy()
+            if isinstance(node, CategoricalNode):
+                levels, goes_right = here[node.column], node.goes_right
+                if not (goes_right.any() and (levels & ~goes_right).any()):
+                    return False
+                if (goes_right & ~levels).any():
+                    return False
+                left[node.column], right[node.column] = levels & ~goes_right, goes_right
+            ahead += [right, left]
     return True
 
 

@@ -23,7 +23,7 @@ from obliquebart.files.arrays import Reader, Writer, field
 from obliquebart.files.container import Contents, pack, read_file, unpack, write_file
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.training import ARGUMENTS, TrainingData, differences
-from obliquebart.posterior.draws import count_leaves
+from obliquebart.posterior.draws import DecodedDraws
 from obliquebart.posterior.posterior import MOVES
 from obliquebart.sampling.chain import Chain, Start
 from obliquebart.table.encoded import EncodedTable
@@ -273,7 +273,9 @@ def _read_chain(
     draws = reader.draws(prefix + "draws.", None, n_trees)
     # Without a draw, all trees of the first one are new.
     n_kept = draws.n_draws
-    last_leaves = count_leaves(draws.to_arrays())[-1] if n_kept else np.zeros(n_trees, np.int64)
+    last_leaves = np.zeros(n_trees, np.int64)
+    if n_kept:
+        last_leaves = DecodedDraws(draws, columns.n_levels).n_leaves[-1]
     state = reader.state(prefix + "state.", numbers, last_leaves, has_target=True)
     n_done = state["n_sweeps"]
     if (

@@ -16,7 +16,7 @@ from obliquebart.files.container import unpack
 from obliquebart.model.outcome import OutcomeScale
 from obliquebart.model.settings import SETTINGS_FIELDS, settings_from_dict, settings_to_dict
 from obliquebart.model.training import Fingerprint, TrainingData
-from obliquebart.posterior.draws import count_leaves
+from obliquebart.posterior.draws import DecodedDraws
 from obliquebart.posterior.posterior import MOVES, Posterior
 from obliquebart.sampling.chain import State, Trace
 from obliquebart.table import Encoding
@@ -185,7 +185,8 @@ def _read_chains(
     if len(numbers) not in (0, n_chains):
         raise ModelFileError(f"it has {len(numbers)} states of {n_chains} chains")
     is_probit = prior["likelihood"] == "probit"
-    last_leaves = count_leaves(draws.to_arrays())[:: -n_draws // n_chains][::-1]
+    n_leaves = DecodedDraws(draws, reader.n_levels).n_leaves
+    last_leaves = n_leaves[:: -n_draws // n_chains][::-1]
     states = tuple(
         reader.state(f"{prefix}state.{i}.", number, last_leaves[i], has_target=is_probit)
         for i, number in enumerate(numbers)
