@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from obliquebart import _core
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.exceptions import ModelFileError
-from obliquebart.files.arrays import Reader, field
+from obliquebart.files.arrays import ArrayReader, field
+from obliquebart.files.chains import ChainReader
 from obliquebart.files.container import unpack
 from obliquebart.model.outcome import OutcomeScale
 from obliquebart.model.settings import SETTINGS_FIELDS, settings_from_dict, settings_to_dict
 from obliquebart.model.training import Fingerprint, TrainingData
-from obliquebart.posterior.draws import DecodedDraws
-from obliquebart.posterior.posterior import MOVES, Posterior
+from obliquebart.posterior.draws import split_draws, take_draws
+from obliquebart.posterior.posterior import Posterior
 from obliquebart.sampling.chain import State, Trace
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
@@ -28,10 +29,6 @@ __all__ = ["FORMAT", "LABEL_DTYPE", "SCHEMA", "StoredModel", "column_dtypes", "r
 FORMAT = "obliquebart model"
 SCHEMA = 2
 
-TRACE = (
-    *("sigma", "theta", "leaf_sd", "n_leaves", "depth", "axis_share"),
-    *(f"accept_{move}" for move in MOVES),
-)
 # The whole prior of an outcome without variation.
 CONSTANT_PRIOR = {"likelihood", "n_trees"}
 MAX_SIZE = 2**31
@@ -61,9 +58,8 @@ def read_model(data: bytes) -> StoredModel:
     estimator = field(header, "estimator", str)
     if estimator not in ("ObliqueBARTRegressor", "ObliqueBARTClassifier"):
         raise ModelFileError(f"it is of an unknown estimator {estimator[:80]!r}")
-    reader = Reader(contents.arrays)
+    reader = ArrayReader(contents.arrays)
     encoding = _read_encoding(field(header, "encoding", dict), reader)
-    reader.set_columns(encoding.p_cont, encoding.n_levels)
     classes = None
     if estimator == "ObliqueBARTClassifier":
         classes = _read_labels(field(header, "classes", dict))
@@ -95,7 +91,7 @@ def _read_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-def _read_encoding(header: dict[str, Any], reader: Reader) -> Encoding:
+def _read_encoding(header: dict[str, Any], reader: ArrayReader) -> Encoding:
     names = field(header, "names", list)
     if any(type(name) is not str for name in [*names, field(header, "owner", str)]):
         raise ModelFileError("a name of its columns is no text")
@@ -146,7 +142,7 @@ def _read_labels(header: dict[str, Any]) -> NDArray[Any]:
 
 def _read_posteriors(
     header: dict[str, Any],
-    reader: Reader,
+    reader: ArrayReader,
     encoding: Encoding,
     classes: NDArray[Any] | None,
     n_draws: int,
@@ -163,35 +159,47 @@ def _read_posteriors(
         if prior["likelihood"] != likelihood:
             raise ModelFileError(f"its likelihood is {prior['likelihood']!r}, not {likelihood!r}")
         scale = _read_scale(field(entry, "outcome", dict))
-        draws, trace, states = _read_chains(entry, f"posterior.{i}.", reader, n_draws, prior)
-        posteriors.append(Posterior(draws, trace, encoding, prior, scale, states))
+        chains = ChainReader(reader, settings_from_dict(prior), encoding)
+        draws, trace = _read_draws(chains, f"posterior.{i}.", (_size(entry, "n_chains"), n_draws))
+        if set(prior) != CONSTANT_PRIOR and not trace["sigma"].all():
+            raise ModelFileError(f"the sigma of posterior {i} is zero somewhere")
+        numbers = field(entry, "states", list)
+        posterior = Posterior(draws, trace, encoding, prior, scale)
+        posterior.states = _read_states(chains, f"posterior.{i}.", numbers, posterior)
+        posteriors.append(posterior)
     return posteriors
 
 
-def _read_chains(
-    entry: dict[str, Any], prefix: str, reader: Reader, n_draws: int, prior: dict[str, Any]
-) -> tuple[_core.Draws, Trace, tuple[State, ...]]:
-    n_chains = _size(entry, "n_chains")
+def _read_draws(
+    chains: ChainReader, prefix: str, shape: tuple[int, int]
+) -> tuple[_core.Draws, Trace]:
+    n_chains, n_draws = shape
     if n_draws % n_chains:
-        raise ModelFileError(f"{n_draws} draws are not of {n_chains} chains")
-    draws = reader.draws(prefix + "draws.", n_draws, prior["n_trees"])
-    trace = reader.trace(prefix + "trace.", TRACE, (n_chains, n_draws // n_chains))
-    trace["burn_sigma"] = reader.numbers(
-        prefix + "trace.burn_sigma", (n_chains, None), 0.0, np.inf, nan=False
+        raise ModelFileError(f"{n_draws} draws are not those of {n_chains} chains")
+    draws = chains.draws(prefix + "draws.")
+    if draws.n_draws != n_draws:
+        raise ModelFileError(f"{prefix}draws has {draws.n_draws} draws, not {n_draws}")
+    trace = chains.trace(
+        prefix + "trace.", (n_chains, n_draws // n_chains), (n_chains, None), "accept_"
     )
-    if set(prior) != CONSTANT_PRIOR and not trace["sigma"].all():
-        raise ModelFileError(f"{prefix}trace.sigma is zero somewhere")
-    numbers = field(entry, "states", list)
-    if len(numbers) not in (0, n_chains):
-        raise ModelFileError(f"it has {len(numbers)} states of {n_chains} chains")
-    is_probit = prior["likelihood"] == "probit"
-    n_leaves = DecodedDraws(draws, reader.n_levels).n_leaves
-    last_leaves = n_leaves[:: -n_draws // n_chains][::-1]
-    states = tuple(
-        reader.state(f"{prefix}state.{i}.", number, last_leaves[i], has_target=is_probit)
-        for i, number in enumerate(numbers)
+    return draws, trace
+
+
+def _read_states(
+    chains: ChainReader, prefix: str, numbers: list[Any], posterior: Posterior
+) -> tuple[State, ...]:
+    n_chains = posterior.n_chains
+    if not numbers:
+        return ()
+    if len(numbers) != n_chains:
+        raise ModelFileError(f"it has {len(numbers)} states for {n_chains} chains")
+    last = np.arange(1, n_chains + 1) * posterior.n_draws - 1
+    last_draws = take_draws(posterior.draws, last, posterior.encoding)
+    has_target = posterior.settings["likelihood"] == "probit"
+    return tuple(
+        chains.state(f"{prefix}state.{i}.", numbers[i], kept, has_target=has_target)
+        for i, kept in enumerate(split_draws(last_draws, n_chains, posterior.encoding))
     )
-    return draws, trace, states
 
 
 def _read_prior(prior: dict[str, Any]) -> dict[str, Any]:
@@ -229,7 +237,7 @@ def _read_fingerprint(values: dict[str, Any]) -> Fingerprint:
 
 
 def _read_training(
-    reader: Reader, encoding: Encoding, classes: NDArray[Any] | None, fingerprint: Fingerprint
+    reader: ArrayReader, encoding: Encoding, classes: NDArray[Any] | None, fingerprint: Fingerprint
 ) -> TrainingData:
     x_cont = reader.array("training.x_cont", np.float32, encoding.p_cont, None)
     n_rows = x_cont.shape[1]

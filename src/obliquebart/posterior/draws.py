@@ -134,7 +134,8 @@ class DecodedDraws:
     def sizes(self) -> dict[str, IntArray]:
         """How many nodes, leaves, rules, weights and words each structure has, by unit."""
         arrays = self.arrays
-        n_nodes: IntArray = np.diff(arrays["node_begin"].astype(np.int64))
+        begin: IntArray = arrays["node_begin"].astype(np.int64)
+        n_nodes = begin[1:] - begin[:-1]
         structure = np.repeat(np.arange(self.n_structures), n_nodes)
         n_words = np.array([_n_words(n) for n in self._n_levels], np.int64)
 
