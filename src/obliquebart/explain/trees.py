@@ -1,4 +1,4 @@
-"""One tree of one draw, in the user's units: its rules, its leaves, its text."""
+"""One tree of one draw in the units of the user, as nodes and as text."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Leaf", "Split", "Tree", "read_tree", "read_trees", "walk"]
 
-# A list of levels is cut after these.
+# How many levels a text shows.
 LEVELS_SHOWN = 4
-# Terms of an oblique rule that a text shows, by size.
+# How many terms of an oblique rule a text shows, the largest ones.
 TERMS_SHOWN = 6
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A leaf: what the tree adds to f there, in the units of y."""
+    """A leaf; `output` is what the tree adds to f there, in the units of y."""
 
     output: float
     n_rows: int | None = None
@@ -54,7 +54,7 @@ class Tree:
     root : Split or Leaf
         The first node.
     draw, number : int
-        Where the tree comes from.
+        The draw, and the number of the tree in it.
 
     Examples
     --------
