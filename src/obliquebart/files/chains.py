@@ -101,9 +101,9 @@ class ChainReader:
             raise ModelFileError(
                 f"{prefix[:-1]} should {'' if has_target else 'not '}have a target"
             )
-        whole = state if has_target else {**state, "target": _any_target(state)}
         columns = self._columns
         try:
+            whole = state if has_target else {**state, "target": _any_target(state)}
             check_state(self._settings, columns.p_cont, columns.n_levels, whole, kept)
         except (ValueError, TypeError, OverflowError) as error:
             raise ModelFileError(f"{prefix[:-1]}: {error}") from error
