@@ -134,9 +134,8 @@ def rule_overview(posterior: Posterior, top: int = 10) -> RuleOverview:
 def labelled_posteriors(model: Any) -> dict[str, Posterior]:
     """Return the posteriors of a model by class; the label is empty where there is only one."""
     posteriors: list[Posterior] = model._fitted.posteriors
-    if len(posteriors) <= 1:
-        return {"": posteriors[0]} if posteriors else {}
-    labels = [f"{label} against the rest" for label in model.classes_]
+    titles = model._likelihood.titles(model._fitted.classes)
+    labels = [f"{title}against the rest" if title else "" for title in titles]
     return dict(zip(labels, posteriors, strict=True))
 
 
@@ -144,7 +143,7 @@ def is_training_data(model: Any, X: Any, y: Any) -> bool:
     """Say whether a model was fitted to these rows."""
     fingerprint = model._fitted.fingerprint
     try:
-        given = model._training_data(X, y, None).fingerprint()
+        given = model._training_problem(X, y, None).fingerprint()
     except (ValueError, TypeError):
         # Other columns or labels than in training.
         return False

@@ -1,4 +1,4 @@
-"""Read model files with distrust: every field, index and number is checked before it is used."""
+"""Read model files; every field, index and number is checked before it is used."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
+from obliquebart.estimators import ESTIMATORS
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import ArrayReader, field
 from obliquebart.files.chains import ChainReader
 from obliquebart.files.container import unpack
-from obliquebart.model.outcome import OutcomeScale
+from obliquebart.likelihood import Likelihood
+from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import SETTINGS_FIELDS, settings_from_dict, settings_to_dict
-from obliquebart.model.training import Fingerprint, TrainingData
+from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.draws import split_draws, take_draws
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.sampling.chain import State, Trace
@@ -39,11 +41,19 @@ LABEL_DTYPE = re.compile(
 
 
 class StoredModel(NamedTuple):
-    """What a file holds."""
+    """The estimator's parameters and the result of its fit."""
 
-    estimator: str
     parameters: dict[str, Any]
     fitted: Fitted
+
+
+class _Model(NamedTuple):
+    """What the posteriors of a model share."""
+
+    encoding: Encoding
+    likelihood: Likelihood
+    classes: NDArray[Any] | None
+    n_draws: int
 
 
 def column_dtypes(encoding: Encoding) -> list[str]:
@@ -56,24 +66,24 @@ def read_model(data: bytes) -> StoredModel:
     contents = unpack(data, FORMAT, tuple(range(1, SCHEMA + 1)))
     header = contents.header
     estimator = field(header, "estimator", str)
-    if estimator not in ("ObliqueBARTRegressor", "ObliqueBARTClassifier"):
+    if estimator not in ESTIMATORS:
         raise ModelFileError(f"it is of an unknown estimator {estimator[:80]!r}")
+    likelihood = ESTIMATORS[estimator]._likelihood
     reader = ArrayReader(contents.arrays)
     encoding = _read_encoding(field(header, "encoding", dict), reader)
-    classes = None
-    if estimator == "ObliqueBARTClassifier":
-        classes = _read_labels(field(header, "classes", dict))
-    n_draws = _size(header, "n_draws")
-    posteriors = _read_posteriors(header, reader, encoding, classes, n_draws)
+    classes = _read_labels(field(header, "classes", dict)) if likelihood.has_classes else None
+    model = _Model(encoding, likelihood, classes, _size(header, "n_draws"))
+    posteriors = _read_posteriors(field(header, "posteriors", list), reader, model)
     information = field(header, "training", dict)
     fingerprint = _read_fingerprint(field(information, "fingerprint", dict))
     training = None
     if field(information, "included", bool):
-        training = _read_training(reader, encoding, classes, fingerprint)
+        scale = posteriors[0].scale if posteriors else OutcomeScale()
+        training = _read_training(reader, model, scale, fingerprint)
     _check_rows(posteriors, training)
     reader.finish()
-    fitted = Fitted(encoding, posteriors, classes, n_draws, training, fingerprint)
-    return StoredModel(estimator, _read_parameters(field(header, "parameters", dict)), fitted)
+    fitted = Fitted(estimator, encoding, posteriors, classes, model.n_draws, training, fingerprint)
+    return StoredModel(_read_parameters(field(header, "parameters", dict)), fitted)
 
 
 def _size(values: Any, name: str) -> int:
@@ -140,62 +150,54 @@ def _read_labels(header: dict[str, Any]) -> NDArray[Any]:
     return labels
 
 
-def _read_posteriors(
-    header: dict[str, Any],
-    reader: ArrayReader,
-    encoding: Encoding,
-    classes: NDArray[Any] | None,
-    n_draws: int,
-) -> list[Posterior]:
-    entries = field(header, "posteriors", list)
-    n_classes = 2 if classes is None else len(classes)
-    expected = n_classes if n_classes > 2 else n_classes - 1
+def _read_posteriors(entries: list[Any], reader: ArrayReader, model: _Model) -> list[Posterior]:
+    expected = len(model.likelihood.titles(model.classes))
     if len(entries) != expected:
         raise ModelFileError(f"it has {len(entries)} posteriors, not {expected}")
-    likelihood = "gaussian" if classes is None else "probit"
-    posteriors = []
-    for i, entry in enumerate(entries):
-        prior = _read_prior(field(entry, "prior", dict))
-        if prior["likelihood"] != likelihood:
-            raise ModelFileError(f"its likelihood is {prior['likelihood']!r}, not {likelihood!r}")
-        scale = _read_scale(field(entry, "outcome", dict))
-        chains = ChainReader(reader, settings_from_dict(prior), encoding)
-        draws, trace = _read_draws(chains, f"posterior.{i}.", (_size(entry, "n_chains"), n_draws))
-        if set(prior) != CONSTANT_PRIOR and not trace["sigma"].all():
-            raise ModelFileError(f"the sigma of posterior {i} is zero somewhere")
-        numbers = field(entry, "states", list)
-        posterior = Posterior(draws, trace, encoding, prior, scale)
-        posterior.states = _read_states(chains, f"posterior.{i}.", numbers, posterior)
-        posteriors.append(posterior)
-    return posteriors
+    return [
+        _read_posterior(entry, f"posterior.{i}.", reader, model) for i, entry in enumerate(entries)
+    ]
+
+
+def _read_posterior(entry: Any, prefix: str, reader: ArrayReader, model: _Model) -> Posterior:
+    prior = _read_prior(field(entry, "prior", dict))
+    if prior["likelihood"] != model.likelihood.name:
+        raise ModelFileError(
+            f"its likelihood is {prior['likelihood']!r}, not {model.likelihood.name!r}"
+        )
+    scale = _read_scale(field(entry, "outcome", dict))
+    chains = ChainReader(reader, settings_from_dict(prior), model.encoding)
+    draws, trace = _read_draws(chains, prefix, _size(entry, "n_chains"), model.n_draws)
+    if set(prior) != CONSTANT_PRIOR and not trace["sigma"].all():
+        raise ModelFileError(f"{prefix}trace.sigma is zero somewhere")
+    posterior = Posterior(draws, trace, model.encoding, prior, scale)
+    posterior.states = _read_states(chains, prefix, field(entry, "states", list), posterior)
+    return posterior
 
 
 def _read_draws(
-    chains: ChainReader, prefix: str, shape: tuple[int, int]
+    chains: ChainReader, prefix: str, n_chains: int, n_draws: int
 ) -> tuple[_core.Draws, Trace]:
-    n_chains, n_draws = shape
     if n_draws % n_chains:
-        raise ModelFileError(f"{n_draws} draws are not those of {n_chains} chains")
+        raise ModelFileError(f"{n_chains} chains cannot have {n_draws} draws in all")
     draws = chains.draws(prefix + "draws.")
     if draws.n_draws != n_draws:
         raise ModelFileError(f"{prefix}draws has {draws.n_draws} draws, not {n_draws}")
-    trace = chains.trace(
-        prefix + "trace.", (n_chains, n_draws // n_chains), (n_chains, None), "accept_"
-    )
-    return draws, trace
+    shape = (n_chains, n_draws // n_chains)
+    return draws, chains.trace(prefix + "trace.", shape, (n_chains, None), "accept_")
 
 
 def _read_states(
     chains: ChainReader, prefix: str, numbers: list[Any], posterior: Posterior
 ) -> tuple[State, ...]:
-    n_chains = posterior.n_chains
     if not numbers:
         return ()
+    n_chains = posterior.n_chains
     if len(numbers) != n_chains:
         raise ModelFileError(f"it has {len(numbers)} states for {n_chains} chains")
     last = np.arange(1, n_chains + 1) * posterior.n_draws - 1
     last_draws = take_draws(posterior.draws, last, posterior.encoding)
-    has_target = posterior.settings["likelihood"] == "probit"
+    has_target = posterior.likelihood.has_latents
     return tuple(
         chains.state(f"{prefix}state.{i}.", numbers[i], kept, has_target=has_target)
         for i, kept in enumerate(split_draws(last_draws, n_chains, posterior.encoding))
@@ -237,29 +239,30 @@ def _read_fingerprint(values: dict[str, Any]) -> Fingerprint:
 
 
 def _read_training(
-    reader: ArrayReader, encoding: Encoding, classes: NDArray[Any] | None, fingerprint: Fingerprint
-) -> TrainingData:
+    reader: ArrayReader, model: _Model, scale: OutcomeScale, fingerprint: Fingerprint
+) -> TrainingProblem:
+    encoding, likelihood, classes, _ = model
     x_cont = reader.array("training.x_cont", np.float32, encoding.p_cont, None)
     n_rows = x_cont.shape[1]
     x_cat = reader.array("training.x_cat", np.uint32, encoding.p_cat, n_rows)
-    target = reader.array("training.target", np.float64 if classes is None else np.int64, n_rows)
+    target = reader.array("training.target", likelihood.target_dtype, n_rows)
     weights = None
     if fingerprint["sample_weight"] is not None:
-        weights = reader.numbers("training.weights", (n_rows,), 1e-300, 1e300, nan=False)
-    in_range = np.isfinite(target) if classes is None else (target >= 0) & (target < len(classes))
+        weights = reader.numbers("training.weights", (n_rows,), 1e-300, 1e300)
     n_levels = np.array(encoding.n_levels, np.uint32).reshape(-1, 1)
-    if np.isinf(x_cont).any() or (x_cat >= n_levels).any() or not in_range.all():
+    is_target = likelihood.is_target(target, classes)
+    if np.isinf(x_cont).any() or (x_cat >= n_levels).any() or not is_target:
         raise ModelFileError("its training data are out of range")
-    columns = EncodedTable(x_cont, x_cat, list(encoding.n_levels))
-    training = TrainingData(columns, target, weights)
-    if training.fingerprint() != fingerprint:
-        raise ModelFileError("its training data do not have the fingerprint that it says")
-    return training
+    outcome = Outcome(target, weights, scale, likelihood, classes)
+    problem = TrainingProblem(EncodedTable(x_cont, x_cat, encoding.n_levels), outcome)
+    if problem.fingerprint() != fingerprint:
+        raise ModelFileError("its training data do not match the fingerprint in its header")
+    return problem
 
 
-def _check_rows(posteriors: list[Posterior], training: TrainingData | None) -> None:
+def _check_rows(posteriors: list[Posterior], training: TrainingProblem | None) -> None:
     n_rows = {len(state["residual"]) for posterior in posteriors for state in posterior.states}
     if training is not None:
-        n_rows.add(training.columns.n_rows)
+        n_rows.add(training.table.n_rows)
     if len(n_rows) > 1 or 0 in n_rows:
         raise ModelFileError("its chains and its training data have different numbers of rows")
