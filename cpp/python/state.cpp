@@ -2,6 +2,8 @@
 
 #include <nanobind/stl/string.h>
 
+#include <set>
+
 #include "python/arrays.h"
 
 namespace obart {
@@ -35,14 +37,32 @@ FieldValue from_python(const Field& field, const nb::dict& values) {
         if constexpr (std::is_pointer_v<decltype(at)>) {
           std::remove_pointer_t<decltype(at)> number{};
           if (!values.contains(field.name.c_str()) ||
-              !nb::try_cast(values[field.name.c_str()], number))
-            throw nb::value_error(("state: no number " + field.name).c_str());
+              !nb::try_cast(values[field.name.c_str()], number, false))
+            throw nb::value_error(("number " + field.name + " is missing").c_str());
           return number;
         } else {
           return from_numpy<typename decltype(at)::value_type>(values, field.name);
         }
       },
       field.place);
+}
+
+// A name that no field has: the state is of another model.
+void require_known(ChainState& state, const nb::dict& values) {
+  std::set<std::string> known;
+  for (const Field& field : state.fields()) known.insert(field.name);
+  for (std::size_t e = 0; e < state.ensembles.size(); ++e) {
+    const std::string prefix = ensemble_prefix(e);
+    known.insert(prefix + "leaf_code");
+    DrawArrays arrays;
+    DrawArrays::for_each([&](const char* name, const auto&) { known.insert(prefix + name); },
+                         arrays);
+  }
+  for (const auto& [name, value] : values)
+    if (!known.contains(nb::cast<std::string>(name)))
+      throw nb::value_error(("it has '" + nb::cast<std::string>(name).substr(0, 80) +
+                             "', which no state of this model has")
+                                .c_str());
 }
 
 }  // namespace
@@ -106,6 +126,7 @@ ChainRecord record_from_dict(ChainState& state, const nb::dict& values) {
     record.trees.push_back({draws_from_dict(values, prefix, data.p_cont(), data.n_levels()),
                             from_numpy<std::uint8_t>(values, prefix + "leaf_code")});
   }
+  require_known(state, values);
   return record;
 }
 
