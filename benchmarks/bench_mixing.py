@@ -36,7 +36,6 @@ from obliquebart.model.parameters import PRESETS, Hyperparameters
 from obliquebart.model.training import TrainingProblem
 from obliquebart.study.datasets import Library
 from obliquebart.table import Encoding
-from obliquebart.table.encoded import EncodedTable
 
 FOLDER = Path(__file__).resolve().parents[2] / "shared" / "data"
 DATA = Path(os.environ.get("OBLIQUEBART_DATA", FOLDER))
@@ -164,12 +163,11 @@ def _sample(table: Table, preset: Any, length: Length, seed: int) -> tuple[np.nd
     else:
         outcome = continuous_outcome(np.asarray(table.y, float))
     settings = calibrate(hyper, outcome, encoding.p_cont)
-    columns = EncodedTable(encoded.x_cont, encoded.x_cat, encoding.n_levels)
-    problem = TrainingProblem(columns, outcome.values, None, settings).to_core()
+    problem = TrainingProblem(encoded, outcome.values, None, settings).to_core()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenLevelWarning)
         held_out = encoding.transform(table.x_held_out)
-    data = EncodedTable(held_out.x_cont, held_out.x_cat, encoding.n_levels).to_core()
+    data = held_out.to_core()
     f = []
     seconds = 0.0
     for chain in range(length.n_chains):

@@ -83,7 +83,7 @@ class ObliqueBART(Persistent, BaseEstimator):
             rows=rows,
             owner=type(self).__name__,
         )
-        return Training(encoding, EncodedTable(*encoded, list(encoding.n_levels)))
+        return Training(encoding, encoded)
 
     def _sample(
         self,

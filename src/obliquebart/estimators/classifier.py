@@ -335,8 +335,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         return self._probabilities.interval(self._encode(X), tail, self.n_jobs)
 
     def _encode(self, X: Any) -> EncodedTable:
-        encoded = self._encoding.transform(X)
-        return EncodedTable(*encoded, list(self._encoding.n_levels))
+        return self._encoding.transform(X)
 
 
 def _binary_outcome(data: TrainingData, code: int) -> Outcome:

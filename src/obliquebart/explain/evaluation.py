@@ -13,7 +13,7 @@ from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.posterior.class_probabilities import ClassProbabilities
-from obliquebart.posterior.diagnostics import choose_rows, take_rows
+from obliquebart.posterior.diagnostics import choose_rows
 from obliquebart.validation import check_labels, check_number, check_outcome, count_rows
 
 __all__ = ["ClassEvaluation", "Evaluation", "RegressionEvaluation", "evaluate", "score_text"]
@@ -193,7 +193,7 @@ def evaluate(
     posterior = model.posterior_
     encoded = posterior.encode(X)
     observed = check_outcome(y, encoded.n_rows)[rows]
-    columns = take_rows(encoded, rows)
+    columns = encoded.take(rows)
     mean = posterior.summarise(columns, n_jobs=n_jobs).mean
     interval = posterior.summarise(columns, (tail, 1.0 - tail), "outcome", n_jobs).quantiles
     sigma = posterior.trace["sigma"].ravel()
@@ -221,7 +221,7 @@ def _evaluate_classes(
     encoded = model._encode(X)
     labels = check_labels(y, encoded.n_rows)
     codes = _codes(labels, model.classes_)[rows]
-    columns = take_rows(encoded, rows)
+    columns = encoded.take(rows)
     classes = model.classes_
     probabilities = ClassProbabilities(model.posteriors_, len(classes), n_draws=0)
     interval = probabilities.interval(columns, tail, n_jobs)

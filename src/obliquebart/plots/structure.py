@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from obliquebart.explain.rules import Inclusion, Rules, variable_inclusion
 from obliquebart.explain.trees import Leaf, Split, Tree, label
 from obliquebart.plots.style import ACCENT, INK, SECOND, legend_above, new_axes, posterior_of
-from obliquebart.posterior.diagnostics import choose_rows, take_rows
+from obliquebart.posterior.diagnostics import choose_rows
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.scaling import ColumnScale
@@ -259,7 +259,7 @@ def _surface_values(
     thinned = posterior._take(choose_rows(MAX_DRAWS, n_draws))
     only_these = len(posterior.encoding.names) == len(pair)
     rows = choose_rows(1 if only_these else MAX_ROWS, encoded.n_rows)
-    base = take_rows(encoded, rows)
+    base = encoded.take(rows)
     x_cont = np.tile(base.x_cont, GRID * GRID)
     x_cat = np.tile(base.x_cat, GRID * GRID)
     x_cont[ticks[0].row] = np.repeat(np.tile(ticks[0].scaled, GRID), len(rows))

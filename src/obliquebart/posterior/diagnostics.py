@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_count
 
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-__all__ = ["Diagnostics", "Quantity", "choose_rows", "diagnose", "take_rows"]
+__all__ = ["Diagnostics", "Quantity", "choose_rows", "diagnose"]
 
 # Both limits are those of Vehtari et al. (2021), section 4.
 RHAT_LIMIT = 1.01
@@ -242,15 +241,6 @@ def choose_rows(rows: int | Sequence[int], n_rows: int) -> NDArray[np.intp]:
     return chosen.astype(np.intp)
 
 
-def take_rows(columns: EncodedTable, rows: NDArray[np.intp]) -> EncodedTable:
-    """Return some rows of encoded columns."""
-    return EncodedTable(
-        np.ascontiguousarray(columns.x_cont[:, rows]),
-        np.ascontiguousarray(columns.x_cat[:, rows]),
-        columns.n_levels,
-    )
-
-
 def f_at_rows(
     posterior: Posterior, X: Any, rows: int | Sequence[int], n_jobs: int | None = None
 ) -> dict[str, FloatArray]:
@@ -261,7 +251,7 @@ def f_at_rows(
     names = iter(f"f[{row}]" for row in chosen)
     return {
         next(names): draws.reshape(shape)
-        for _, block in posterior.blocks(take_rows(columns, chosen), n_jobs)
+        for _, block in posterior.blocks(columns.take(chosen), n_jobs)
         for draws in block.T
     }
 

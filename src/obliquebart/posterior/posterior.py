@@ -283,8 +283,7 @@ class Posterior(PosteriorViews):
 
     def encode(self, X: Any) -> EncodedTable:
         """Return the engine's columns of a user's table."""
-        x_cont, x_cat = self.encoding.transform(X)
-        return EncodedTable(x_cont, x_cat, list(self.encoding.n_levels))
+        return self.encoding.transform(X)
 
     def summarise(
         self,
@@ -328,12 +327,8 @@ class Posterior(PosteriorViews):
         offset = float(self.settings.get("offset", 0.0))
         for begin in range(0, columns.n_rows, step):
             rows = slice(begin, min(begin + step, columns.n_rows))
-            part = EncodedTable(
-                np.ascontiguousarray(columns.x_cont[:, rows]),
-                np.ascontiguousarray(columns.x_cat[:, rows]),
-                columns.n_levels,
-            )
-            f = self.draws.predict(part.to_core(), "identity", 0.0, jobs).astype(np.float64)
+            part = columns.take(rows).to_core()
+            f = self.draws.predict(part, "identity", 0.0, jobs).astype(np.float64)
             f += offset
             f *= self.scale.scale
             f += self.scale.location

@@ -4,8 +4,9 @@
 numbers the levels of a category, ``encoding`` puts them together and remembers what it saw.
 """
 
-from obliquebart.table.encoding import Encoded, Encoding
+from obliquebart.table.encoded import EncodedTable
+from obliquebart.table.encoding import Encoding
 from obliquebart.table.levels import UnseenLevelWarning
 from obliquebart.table.scaling import FEATURE_SCALINGS
 
-__all__ = ["FEATURE_SCALINGS", "Encoded", "Encoding", "UnseenLevelWarning"]
+__all__ = ["FEATURE_SCALINGS", "EncodedTable", "Encoding", "UnseenLevelWarning"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,17 +13,25 @@ __all__ = ["EncodedTable"]
 
 
 class EncodedTable(NamedTuple):
-    """Encoded columns; unlike `_core.Data` they pickle."""
+    """Encoded columns, each a row of an array; unlike `_core.Data` they pickle."""
 
     x_cont: NDArray[np.float32]
+    """(p_cont, n), C order; NaN is missing."""
     x_cat: NDArray[np.uint32]
+    """(p_cat, n), C order; a code that is not below its `n_levels` was unseen in training."""
     n_levels: list[int]
+    """Levels of each categorical column."""
 
     @property
     def n_rows(self) -> int:
         """Return the number of rows."""
         return int(self.x_cont.shape[1])
 
-    def to_core(self) -> _core.Data:
-        """Return the engine's copy of the columns."""
-        return _core.Data(self.x_cont, self.x_cat, self.n_levels)
+    def take(self, rows: slice | NDArray[Any]) -> EncodedTable:
+        """Return some of the rows."""
+        x_cont = np.ascontiguousarray(self.x_cont[:, rows])
+        return EncodedTable(x_cont, np.ascontiguousarray(self.x_cat[:, rows]), self.n_levels)
+
+    def to_core(self, order: NDArray[np.int64] | None = None) -> _core.Data:
+        """Return the engine's copy, with its rows in this order."""
+        return _core.Data(self.x_cont, self.x_cat, self.n_levels, order)

@@ -6,12 +6,13 @@ import re
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
+from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.frames import Table, check_columns, read_table
 from obliquebart.table.levels import LevelTable, Unseen, UnseenLevelWarning, unseen_message
 from obliquebart.table.scaling import FEATURE_SCALINGS, ColumnScale, limits_of
@@ -27,15 +28,6 @@ MIN_DOUBTFUL_LEVELS = 30
 DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
 
 STATE_VERSION = 1
-
-
-class Encoded(NamedTuple):
-    """A table as the engine reads it, one row of the arrays a column of the table."""
-
-    x_cont: NDArray[np.float32]
-    """(p_cont, n), C order; NaN is missing."""
-    x_cat: NDArray[np.uint32]
-    """(p_cat, n), C order; a code that is not below ``n_levels`` is a level unseen in training."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +54,8 @@ class Encoding:
     >>> encoding = Encoding.fit([[1.0, "a"], [2.0, "b"], [5.0, "b"]], categorical_features=[1])
     >>> encoding.kinds, encoding.n_levels
     (['continuous', 'categorical'], [2])
-    >>> encoding.transform([[3.0, "a"]])
-    Encoded(x_cont=array([[0.]], dtype=float32), x_cat=array([[0]], dtype=uint32))
+    >>> encoding.transform([[3.0, "a"]]).x_cont
+    array([[0.]], dtype=float32)
     """
 
     names: list[str]
@@ -100,7 +92,7 @@ class Encoding:
         feature_scaling: str = "range",
         rows: NDArray[np.int64] | None = None,
         owner: str = "Encoding",
-    ) -> tuple[Encoding, Encoded]:
+    ) -> tuple[Encoding, EncodedTable]:
         """Learn the encoding of a training table and encode it, reading it once.
 
         Parameters
@@ -126,7 +118,7 @@ class Encoding:
         Returns
         -------
         encoding : Encoding
-        encoded : Encoded
+        encoded : EncodedTable
         """
         if feature_scaling not in FEATURE_SCALINGS:
             raise ValueError(
@@ -163,9 +155,10 @@ class Encoding:
                 DoubtfulColumnWarning,
             )
         _warn_empty(table.names, columns)
-        return cls(table.names, table.is_named, columns, feature_scaling, owner), writer.encoded
+        encoding = cls(table.names, table.is_named, columns, feature_scaling, owner)
+        return encoding, writer.encoded(encoding.n_levels)
 
-    def transform(self, X: Any) -> Encoded:
+    def transform(self, X: Any) -> EncodedTable:
         """Encode a table of the same columns.
 
         A column without a value in training is not read. Levels unseen in training, a missing
@@ -178,7 +171,7 @@ class Encoding:
 
         Returns
         -------
-        Encoded
+        EncodedTable
         """
         table = read_table(X, self.owner)
         check_columns(table, self.names, self.is_named, self.owner)
@@ -195,7 +188,7 @@ class Encoding:
                 writer.add_values(known.apply(table.column(j).numbers()))
         if reports:
             warn_caller(unseen_message(reports), UnseenLevelWarning)
-        return writer.encoded
+        return writer.encoded(self.n_levels)
 
     @property
     def n_features_in_(self) -> int:
@@ -289,17 +282,18 @@ class _Writer:
 
     def __init__(self, n_rows: int, is_categorical: Sequence[bool]) -> None:
         p_cat = sum(is_categorical)
-        self.encoded = Encoded(
-            np.empty((len(is_categorical) - p_cat, n_rows), dtype=np.float32),
-            np.empty((p_cat, n_rows), dtype=np.uint32),
-        )
-        self._cont, self._cat = iter(self.encoded.x_cont), iter(self.encoded.x_cat)
+        self._x_cont = np.empty((len(is_categorical) - p_cat, n_rows), dtype=np.float32)
+        self._x_cat = np.empty((p_cat, n_rows), dtype=np.uint32)
+        self._cont, self._cat = iter(self._x_cont), iter(self._x_cat)
 
     def add_values(self, values: NDArray[np.float32]) -> None:
         next(self._cont)[:] = values
 
     def add_codes(self, codes: NDArray[np.uint32]) -> None:
         next(self._cat)[:] = codes
+
+    def encoded(self, n_levels: list[int]) -> EncodedTable:
+        return EncodedTable(self._x_cont, self._x_cat, n_levels)
 
 
 def _joint_limits(table: Table, is_categorical: Sequence[bool]) -> tuple[float, float]:
