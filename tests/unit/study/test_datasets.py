@@ -155,6 +155,7 @@ def server(tmp_path: Path):
         thread.join()
 
 
+@needs_data
 def test_fetched_sets_are_the_real_ones(server, tmp_path: Path):
     address = f"http://127.0.0.1:{server.server_port}/"
     names = ["servo", "fertility"]
@@ -170,6 +171,7 @@ def test_fetched_sets_are_the_real_ones(server, tmp_path: Path):
     assert len(server.asked) == 2, "what is there is not fetched again"
 
 
+@needs_data
 def test_a_wrong_download_is_not_kept(server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     address = f"http://127.0.0.1:{server.server_port}/"
     entries = packaged("catalogue.json")
