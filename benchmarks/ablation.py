@@ -44,7 +44,7 @@ MOVES = replace(
     stretch=OURS.stretch,
 )
 BLEND = replace(MOVES, feature_scaling="blend")
-LEARNED = replace(BLEND, leaf_shape=OURS.leaf_shape, probit_leaf_shape=OURS.probit_leaf_shape)
+LEARNED = replace(BLEND, leaf_shape=OURS.leaf_shape)
 COLUMNS = replace(LEARNED, theta_weight=OURS.theta_weight, axis_theta_a=OURS.axis_theta_a)
 NOISE = replace(COLUMNS, sigma_quantile=OURS.sigma_quantile)
 assert NOISE == OURS

@@ -71,8 +71,8 @@ def _friedman_parts(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 def _sampler(n: int) -> dict[str, int]:
     from obliquebart import _core
+    from obliquebart.likelihood import LIKELIHOODS
     from obliquebart.model.calibration import calibrate
-    from obliquebart.model.outcome import continuous_outcome
     from obliquebart.model.parameters import Hyperparameters
 
     x, y = _friedman_parts(n)
@@ -80,7 +80,7 @@ def _sampler(n: int) -> dict[str, int]:
     x -= 1
     data = _core.Data(x, np.empty((0, n), np.uint32), [])
     del x
-    outcome = continuous_outcome(y)
+    outcome = LIKELIHOODS["gaussian"].encode(y)
     del y
     engine = calibrate(Hyperparameters(n_trees=N_TREES).validated(), outcome, P)
     chain = _core.Sampler(data, outcome.values, None, engine, 0, 0)

@@ -30,8 +30,8 @@ from problem import friedman
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from obliquebart import UnseenLevelWarning, _core
+from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.calibration import calibrate
-from obliquebart.model.outcome import binary_outcome, continuous_outcome
 from obliquebart.model.parameters import PRESETS, Hyperparameters
 from obliquebart.model.training import TrainingProblem
 from obliquebart.study.datasets import Library
@@ -158,12 +158,11 @@ def _sample(table: Table, preset: Any, length: Length, seed: int) -> tuple[np.nd
         categorical_features=table.categorical,
         feature_scaling=hyper.feature_scaling,
     )
-    if table.classes:
-        outcome = binary_outcome(table.y == table.y.max())
-    else:
-        outcome = continuous_outcome(np.asarray(table.y, float))
+    likelihood = LIKELIHOODS["probit" if table.classes else "gaussian"]
+    y = table.y == table.y.max() if table.classes else np.asarray(table.y, float)
+    outcome = likelihood.part(likelihood.encode(y), 0)
     settings = calibrate(hyper, outcome, encoding.p_cont)
-    problem = TrainingProblem(encoded, outcome.values, None, settings).to_core()
+    problem = TrainingProblem(encoded, outcome).to_core(settings)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnseenLevelWarning)
         held_out = encoding.transform(table.x_held_out)

@@ -11,8 +11,8 @@ import numpy as np
 from problem import Problem
 
 from obliquebart import ObliqueBARTRegressor, _core
+from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.calibration import calibrate
-from obliquebart.model.outcome import binary_outcome, continuous_outcome
 from obliquebart.model.parameters import Hyperparameters
 from obliquebart.model.training import TrainingProblem as EngineProblem
 from obliquebart.table.encoded import EncodedTable
@@ -38,17 +38,14 @@ def sampler(
 
     The rows are in the order that `fit` gives them.
     """
-    if likelihood == "probit":
-        outcome = binary_outcome(problem.binary == 1)
-    else:
-        outcome = continuous_outcome(problem.y)
+    model = LIKELIHOODS[likelihood]
+    outcome = model.part(model.encode(problem.binary if model.has_classes else problem.y), 0)
     hyper = Hyperparameters(prior=prior, n_trees=problem.n_trees, min_samples_leaf=1)
     engine = calibrate(hyper.validated(), outcome, problem.x.shape[1])
     for name, value in settings.items():
         setattr(engine, name, value)
     scaled = EncodedTable(scale(problem.x), np.empty((0, len(problem.y)), np.uint32), [])
-    ready = EngineProblem(scaled, outcome.values, None, engine).to_core()
-    return ready.sampler(problem.seed, 0)
+    return EngineProblem(scaled, outcome).to_core(engine).sampler(problem.seed, 0)
 
 
 def categorical_sampler(
@@ -63,7 +60,7 @@ def categorical_sampler(
     data = _core.Data(
         np.ascontiguousarray(2 * x.T - 1, dtype=np.float32), codes, [n_levels] * n_columns
     )
-    outcome = continuous_outcome(y)
+    outcome = LIKELIHOODS["gaussian"].encode(y)
     hyper = Hyperparameters(prior="paper", n_trees=problem.n_trees, min_samples_leaf=1)
     engine = calibrate(hyper.validated(), outcome, x.shape[1])
     return _core.Sampler(data, outcome.values, None, engine, problem.seed, 0)

@@ -1,7 +1,13 @@
 """The scikit-learn estimators."""
 
+from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.classifier import ObliqueBARTClassifier
 from obliquebart.estimators.regressor import ObliqueBARTRegressor
 from obliquebart.estimators.rotation import RandomRotation
 
-__all__ = ["ObliqueBARTClassifier", "ObliqueBARTRegressor", "RandomRotation"]
+__all__ = ["ESTIMATORS", "ObliqueBARTClassifier", "ObliqueBARTRegressor", "RandomRotation"]
+
+# Those that a model file may name.
+ESTIMATORS: dict[str, type[ObliqueBART]] = {
+    estimator.__name__: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
+}

@@ -1,166 +1,338 @@
-"""What both estimators share: the parameters, the table and the chains."""
+"""What both estimators share: their parameters, `fit` and `sample_more`."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Iterator
 from os import PathLike
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
-from obliquebart.estimators.saving import Persistent
-from obliquebart.exceptions import InterruptedFitWarning
+from obliquebart import _core
+from obliquebart.estimators.fitted import Fitted
+from obliquebart.estimators.saving import Savable
+from obliquebart.exceptions import ConstantOutcomeWarning, InterruptedFitWarning, warn_caller
 from obliquebart.files.checkpoint import Checkpoint, Identity
+from obliquebart.likelihood import Likelihood
 from obliquebart.model.calibration import calibrate
-from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import CheckedHyperparameters, Hyperparameters, Schedule
-from obliquebart.model.settings import settings_to_dict
-from obliquebart.model.training import TrainingData, TrainingProblem
+from obliquebart.model.settings import settings_from_dict, settings_to_dict
+from obliquebart.model.training import TrainingProblem, differences
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.sampling.progress import FitProgress
-from obliquebart.sampling.run import check_seed, effective_jobs, new_seed, run
+from obliquebart.sampling.run import Run, RunRequest, check_seed, effective_jobs, new_seed, run
 from obliquebart.table import Encoding
-from obliquebart.table.encoded import EncodedTable
+from obliquebart.validation import check_count, count_rows
 
-__all__ = [
-    "CheckpointOptions",
-    "ObliqueBART",
-    "Plan",
-    "RandomState",
-    "Training",
-    "check_leaf_size",
-    "warn",
-    "warn_interrupted",
-]
+__all__ = ["ObliqueBART", "RandomState"]
 
 RandomState = int | np.random.RandomState | None
+Self = TypeVar("Self", bound="ObliqueBART")
 
 _HYPERPARAMETERS = tuple(Hyperparameters.__dataclass_fields__)
 
 
-class Plan(NamedTuple):
-    """The validated parameters of one call of fit."""
-
-    hyper: CheckedHyperparameters
-    schedule: Schedule
-
-
-class Training(NamedTuple):
-    """An encoded training table."""
-
-    encoding: Encoding
-    columns: EncodedTable
-
-
 class CheckpointOptions(NamedTuple):
-    """Where and how often a fit puts its chains away."""
+    """Where and how often a fit saves its chains."""
 
     path: str | PathLike[str] | None
     every: int | None
 
+    def open(
+        self, identity: Identity, seeds: list[int], random_state: RandomState
+    ) -> Checkpoint | None:
+        """Return the checkpoint of a fit, if there is to be one."""
+        if self.path is not None:
+            any_seed = random_state is None
+            return Checkpoint(self.path, self.every, identity, seeds, any_seed=any_seed)
+        if self.every is not None:
+            raise ValueError("checkpoint_every says how often, but not where: give checkpoint too.")
+        return None
 
-class ObliqueBART(Persistent, BaseEstimator):
-    """What both estimators share: the parameters, the table and the chains."""
 
-    def _plan(self) -> Plan:
+class ObliqueBART(Savable, BaseEstimator):
+    """The base of the estimators; each says by which likelihood it models outcomes."""
+
+    _likelihood: ClassVar[Likelihood]
+
+    n_trees: int
+    n_burn: int
+    n_draws: int
+    n_thin: int
+    n_chains: int
+    categorical_features: Any
+    n_jobs: int | None
+    random_state: RandomState
+    progress: bool | Literal["auto"]
+
+    def _assign(self, arguments: dict[str, Any]) -> None:
+        """Set the constructor's arguments, given as its `locals()`."""
+        for name, value in arguments.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    def _checked_parameters(self) -> tuple[CheckedHyperparameters, Schedule]:
+        """Return the parameters as plain values, or raise an error that names a wrong one."""
         parameters = self.get_params(deep=False)
         given = {name: parameters[name] for name in _HYPERPARAMETERS if name in parameters}
         FitProgress(self.progress)
         effective_jobs(self.n_jobs)
         check_seed(self.random_state)
         schedule = Schedule(self.n_chains, self.n_burn, self.n_draws, self.n_thin)
-        return Plan(Hyperparameters(**given).validated(), schedule.validated())
+        return Hyperparameters(**given).validated(), schedule.validated()
 
-    def _encode_training(self, X: Any, rows: NDArray[np.int64] | None, plan: Plan) -> Training:
-        encoding, encoded = Encoding.fit_transform(
+    def _read(
+        self, parameters: CheckedHyperparameters, X: Any, y: Any, sample_weight: Any
+    ) -> tuple[Encoding, TrainingProblem]:
+        """Check and encode the arguments of `fit`."""
+        owner = type(self).__name__
+        rows, values, weights = self._likelihood.read(y, sample_weight, count_rows(X, owner))
+        encoding, table = Encoding.fit_transform(
             X,
             categorical_features=self.categorical_features,
-            feature_scaling=plan.hyper.feature_scaling,
+            feature_scaling=parameters.feature_scaling,
             rows=rows,
-            owner=type(self).__name__,
+            owner=owner,
         )
-        return Training(encoding, encoded)
+        if parameters.min_samples_leaf > table.n_rows:
+            raise ValueError(
+                f"min_samples_leaf={parameters.min_samples_leaf} is more than the {table.n_rows} "
+                "training rows: no tree could have a leaf."
+            )
+        return encoding, TrainingProblem(table, self._likelihood.encode(values, weights))
+
+    def _training_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
+        """Encode rows as `fit` does."""
+        return self._read(self._checked_parameters()[0], X, y, sample_weight)[1]
+
+    def fit(
+        self: Self,
+        X: Any,
+        y: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
+    ) -> Self:
+        """Draw from the posterior given training data.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            NumPy, pandas, polars, PyArrow or anything else that narwhals reads.
+        y : array-like of shape (n,)
+            Finite numbers; for a classifier labels: text, integers or booleans.
+        sample_weight : array-like of shape (n,), optional
+            The noise of row i has variance sigma² / sample_weight[i]. For a classifier whole
+            numbers: how many times a row counts. In both, 0 leaves the row out.
+        checkpoint : str or path, optional
+            A file in which the chains are saved while they run. If the process dies, the same
+            call goes on from there, and the draws are those of an undisturbed fit, bit for bit.
+            The file is left behind at the end; one of another fit is refused.
+        checkpoint_every : int, optional
+            Sweeps after which a chain is saved; by default it is about once a minute.
+
+        Returns
+        -------
+        self
+        """
+        parameters, schedule = self._checked_parameters()
+        encoding, problem = self._read(parameters, X, y, sample_weight)
+        outcome = problem.outcome
+        if outcome.constant:
+            warn_caller(self._likelihood.constant_warning(outcome), ConstantOutcomeWarning)
+            shape = (schedule.n_chains, schedule.n_draws)
+            posteriors = [
+                Posterior.constant(encoding, parameters.n_trees, shape, outcome)
+                for _ in self._likelihood.titles(outcome.classes)
+            ]
+        else:
+            options = CheckpointOptions(checkpoint, checkpoint_every)
+            posteriors = self._sample(parameters, schedule, encoding, problem, options)
+        n_draws = schedule.n_chains * schedule.n_draws
+        if posteriors:
+            n_draws = posteriors[0].n_chains * posteriors[0].n_draws
+        return self._set_fitted(
+            Fitted(
+                estimator=type(self).__name__,
+                encoding=encoding,
+                posteriors=posteriors,
+                classes=outcome.classes,
+                n_draws=n_draws,
+                training=problem,
+                fingerprint=problem.fingerprint(),
+            )
+        )
+
+    def sample_more(
+        self: Self, n_draws: int, X: Any = None, y: Any = None, sample_weight: Any = None
+    ) -> Self:
+        """Go on with the chains of a finished fit.
+
+        The model then is the same, bit for bit, as if `fit` had been asked for as many draws. For
+        this a fitted model keeps its encoded training data in memory, 4 bytes per value.
+
+        Parameters
+        ----------
+        n_draws : int
+            Draws that each chain keeps in addition, `n_thin` sweeps apart.
+        X, y, sample_weight : optional
+            The training data, as they were in `fit`. They are needed after `load` or `pickle`,
+            unless the file was saved with `include_data=True`; others are refused.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from obliquebart import ObliqueBARTRegressor
+        >>> x = np.linspace(0, 1, 50).reshape(-1, 1)
+        >>> model = ObliqueBARTRegressor(n_trees=20, n_burn=50, n_draws=30, random_state=0)
+        >>> model.fit(x, x[:, 0]).sample_more(20).posterior_.n_draws
+        50
+        """
+        check_is_fitted(self)
+        n_draws = check_count("n_draws", n_draws, 1)
+        n_thin = check_count("n_thin", self.n_thin, 1)
+        fitted = self._fitted
+        problem = self._same_problem(X, y, sample_weight)
+        if problem.outcome.constant:
+            posteriors = [
+                Posterior.constant(
+                    fitted.encoding, p.n_trees, (p.n_chains, p.n_draws + n_draws), problem.outcome
+                )
+                for p in fitted.posteriors
+            ]
+        else:
+            n_chains = fitted.posteriors[0].n_chains
+            posteriors = self._continue(problem, Schedule(n_chains, 0, n_draws, n_thin))
+        n_kept = fitted.n_draws + self.n_chains * n_draws
+        if posteriors:
+            n_kept = posteriors[0].n_chains * posteriors[0].n_draws
+        return self._set_fitted(
+            fitted._replace(posteriors=posteriors, training=problem, n_draws=n_kept)
+        )
+
+    def _same_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
+        """Return the data of the fit: those that were kept, or the given ones if they are it."""
+        fitted = self._fitted
+        if X is None:
+            if fitted.training is None:
+                raise ValueError(
+                    "This model was loaded without its training data: pass the X and y of fit (and "
+                    "sample_weight, if there was one) to sample_more."
+                )
+            return fitted.training
+        problem = self._training_problem(X, y, sample_weight)
+        other = differences(fitted.fingerprint, problem.fingerprint())
+        if other:
+            raise ValueError(
+                "The chains can only go on with the training data of fit, but "
+                f"{' and '.join(other)} {'is' if len(other) == 1 else 'are'} not the same."
+            )
+        return problem
 
     def _sample(
         self,
-        plan: Plan,
+        parameters: CheckedHyperparameters,
+        schedule: Schedule,
         encoding: Encoding,
-        data: TrainingData,
-        outcomes: Mapping[str, Callable[[], Outcome]],
-        keeping: CheckpointOptions,
-    ) -> tuple[list[Posterior], bool]:
-        """Run the chains of each outcome, by title; also say whether the user stopped them."""
-        if keeping.path is None and keeping.every is not None:
-            raise ValueError("checkpoint_every says how often, but not where: give checkpoint too.")
-        settings = [
-            calibrate(plan.hyper, make_outcome(), encoding.p_cont)
-            for make_outcome in outcomes.values()
+        problem: TrainingProblem,
+        options: CheckpointOptions,
+    ) -> list[Posterior]:
+        """Return the posteriors of new chains, or of those that a checkpoint has saved."""
+        n_posteriors = len(self._likelihood.titles(problem.outcome.classes))
+        settings: list[_core.Settings] = [
+            calibrate(parameters, problem.part(i).outcome, encoding.p_cont)
+            for i in range(n_posteriors)
         ]
         rng = check_seed(self.random_state)
-        seeds = [new_seed(rng) for _ in outcomes]
-        checkpoint = None
-        if keeping.path is not None:
-            priors = [settings_to_dict(prior) for prior in settings]
-            identity = Identity(type(self).__name__, data, priors, plan.schedule)
-            any_seed = self.random_state is None
-            checkpoint = Checkpoint(keeping.path, keeping.every, identity, seeds, any_seed=any_seed)
+        seeds = [new_seed(rng) for _ in settings]
+        priors = [settings_to_dict(prior) for prior in settings]
+        identity = Identity(type(self).__name__, problem, priors, schedule)
+        checkpoint = options.open(identity, seeds, self.random_state)
+        if checkpoint is not None:
             seeds = checkpoint.seeds
-        posteriors = []
-        for i, (title, make_outcome) in enumerate(outcomes.items()):
-            outcome = make_outcome()
-            sigma_unit = outcome.scale.sigma_unit if outcome.likelihood == "gaussian" else None
-            progress = FitProgress(self.progress, plan.schedule.n_sweeps, sigma_unit, title)
-            problem = TrainingProblem(data.columns, outcome.values, outcome.weights, settings[i])
-            recorder = None if checkpoint is None else checkpoint.task(i)
-            starts = None if recorder is None else recorder.starts
-            result = run(problem, plan.schedule, seeds[i], self.n_jobs, progress, starts, recorder)
-            if result.interrupted and len(outcomes) > 1:
+
+        def requests() -> Iterator[RunRequest]:
+            for i, prior in enumerate(settings):
+                recorder = None if checkpoint is None else checkpoint.task(i)
+                starts = None if recorder is None else recorder.starts
+                yield RunRequest(problem.part(i), prior, schedule, seeds[i], starts, recorder)
+
+        posteriors = [
+            Posterior.from_run(result, encoding, prior, problem.outcome.scale)
+            for prior, result in zip(settings, self._runs(problem, requests()), strict=True)
+        ]
+        kept = posteriors[0]
+        if (kept.n_chains, kept.n_draws) != (schedule.n_chains, schedule.n_draws):
+            warn_caller(
+                f"The fit was interrupted: it keeps {kept.n_draws} of {schedule.n_draws} draws of "
+                f"{kept.n_chains} of {schedule.n_chains} chains. Check posterior_.trace for "
+                "convergence before using it.",
+                InterruptedFitWarning,
+            )
+        return posteriors
+
+    def _continue(self, problem: TrainingProblem, schedule: Schedule) -> list[Posterior]:
+        """Return the posteriors with more draws of the same chains."""
+        before = self._fitted.posteriors
+
+        def requests() -> Iterator[RunRequest]:
+            for i, posterior in enumerate(before):
+                part = problem.part(i)
+                starts = posterior.starts(part.outcome.values)
+                settings = settings_from_dict(posterior.settings)
+                # The state of a chain holds its random numbers, so no seed is needed.
+                yield RunRequest(part, settings, schedule, 0, starts)
+
+        posteriors = [
+            posterior.extended(result)
+            for posterior, result in zip(before, self._runs(problem, requests()), strict=True)
+        ]
+        added = posteriors[0].n_draws - before[0].n_draws
+        if added != schedule.n_draws:
+            warn_caller(
+                f"Sampling was interrupted: {added} of {schedule.n_draws} draws per chain were "
+                "added.",
+                InterruptedFitWarning,
+            )
+        return posteriors
+
+    def _runs(self, problem: TrainingProblem, requests: Iterable[RunRequest]) -> Iterator[Run]:
+        """Run the chains of one posterior after another, and show their progress."""
+        outcome, likelihood = problem.outcome, self._likelihood
+        units = likelihood.trace_units(outcome.scale)
+        shown = {scalar.name: (scalar.symbol, units[scalar.name]) for scalar in likelihood.noise}
+        titles = likelihood.titles(outcome.classes)
+        for title, request in zip(titles, requests, strict=True):
+            progress = FitProgress(self.progress, request.schedule.n_sweeps, shown, title)
+            result = run(request, self.n_jobs, progress)
+            if result.interrupted and len(titles) > 1:
                 # The other classes have no draws yet, so there is no model to keep.
                 raise KeyboardInterrupt
-            posteriors.append(Posterior.from_run(result, encoding, settings[i], outcome.scale))
-        return posteriors, result.interrupted
+            yield result
 
-    def _remember(self, encoding: Encoding) -> None:
-        self.n_features_in_ = encoding.n_features_in_
-        if encoding.is_named:
-            self.feature_names_in_ = encoding.feature_names_in_
+    def _set_fitted(self: Self, fitted: Fitted) -> Self:
+        self._fitted = fitted
+        self.n_features_in_ = fitted.encoding.n_features_in_
+        if fitted.encoding.is_named:
+            self.feature_names_in_ = fitted.encoding.feature_names_in_
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
+        return self
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "posteriors_") or hasattr(self, "posterior_")
+        return hasattr(self, "_fitted")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
-
-
-def check_leaf_size(min_samples_leaf: int, n_rows: int) -> None:
-    """Raise ValueError where no tree could have a leaf."""
-    if min_samples_leaf > n_rows:
-        raise ValueError(
-            f"min_samples_leaf={min_samples_leaf} is more than the {n_rows} training rows: "
-            "no tree could have a leaf."
-        )
-
-
-def warn(message: str, category: type[Warning], depth: int = 3) -> None:
-    """Warn the caller of `fit`."""
-    warnings.warn(message, category, stacklevel=depth)
-
-
-def warn_interrupted(posterior: Posterior, schedule: Schedule, depth: int = 4) -> None:
-    """Say how much of an interrupted fit was kept."""
-    warn(
-        f"The fit was interrupted: it keeps {posterior.n_draws} of {schedule.n_draws} draws of "
-        f"{posterior.n_chains} of {schedule.n_chains} chains. Check posterior_.trace for "
-        "convergence before using it.",
-        InterruptedFitWarning,
-        depth,
-    )

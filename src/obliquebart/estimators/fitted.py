@@ -1,13 +1,12 @@
-"""What a fit leaves behind: the posteriors, and the training data with which chains can go on."""
+"""What a fit leaves behind: the posteriors, and the training problem with which chains go on."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numpy as np
 from numpy.typing import NDArray
 
-from obliquebart.model.training import Fingerprint, TrainingData
+from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import Encoding
 
@@ -17,18 +16,16 @@ __all__ = ["Fitted"]
 class Fitted(NamedTuple):
     """The result of a fit: all that a model file holds besides the estimator's parameters."""
 
+    estimator: str
+    """The name of its class."""
     encoding: Encoding
     posteriors: list[Posterior]
-    """One; for a classification none for one class, and one a class for more than two."""
+    """One for each of the likelihood's `titles`."""
     classes: NDArray[Any] | None
     """The labels of a classification, sorted."""
     n_draws: int
     """Draws in all; all posteriors have as many."""
-    training: TrainingData | None
+    training: TrainingProblem | None
     """None if a model file was written without."""
     fingerprint: Fingerprint
-    """Of the training data, also where they are not here."""
-
-    def outcome(self, training: TrainingData, i: int) -> NDArray[np.float64]:
-        """Return the engine's y of posterior i."""
-        return training.outcome(1 if len(self.posteriors) == 1 else i)
+    """Of the training problem, also where that is not here."""

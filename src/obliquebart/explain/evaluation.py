@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtr
 from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.model.outcome import OutcomeScale
+from obliquebart.model.parameters import Task
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.diagnostics import choose_rows
-from obliquebart.validation import check_labels, check_number, check_outcome, count_rows
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.table import EncodedTable
+from obliquebart.validation import check_labels, check_number, count_rows
 
 __all__ = ["ClassEvaluation", "Evaluation", "RegressionEvaluation", "evaluate", "score_text"]
 
@@ -36,7 +39,7 @@ class RegressionEvaluation:
     pit : ndarray of shape (n,)
         The predictive probability of an outcome below y: uniform if the model is right.
     sigma : float
-        Posterior mean.
+        Posterior mean of the noise's standard deviation.
     coverage : float
         Of the intervals.
     n_table : int
@@ -188,37 +191,49 @@ def evaluate(
     check_is_fitted(model)
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
     rows = choose_rows(max_rows, count_rows(X, type(model).__name__))
-    if hasattr(model, "classes_"):
-        return _evaluate_classes(model, X, y, rows, tail, n_jobs)
-    posterior = model.posterior_
-    encoded = posterior.encode(X)
-    observed = check_outcome(y, encoded.n_rows)[rows]
+    evaluate_task = EVALUATE[model._likelihood.task]
+    return evaluate_task(model, model._fitted.encoding.transform(X), y, rows, tail, n_jobs)
+
+
+def _evaluate_numbers(
+    model: Any,
+    encoded: EncodedTable,
+    y: ArrayLike,
+    rows: NDArray[np.intp],
+    tail: float,
+    n_jobs: int | None,
+) -> RegressionEvaluation:
+    posterior: Posterior = model.posterior_
+    likelihood = posterior.likelihood
+    observed = likelihood.check_observed(y, encoded.n_rows)[rows]
     columns = encoded.take(rows)
     mean = posterior.summarise(columns, n_jobs=n_jobs).mean
     interval = posterior.summarise(columns, (tail, 1.0 - tail), "outcome", n_jobs).quantiles
-    sigma = posterior.trace["sigma"].ravel()
+    noise = likelihood.noise_of(posterior.trace)
+    noise = {name: values.reshape(-1, 1) for name, values in noise.items()}
     pit = np.empty(len(rows))
     for part, f in posterior.blocks(columns, n_jobs):
-        # Without noise, the step at f itself counts half.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.nan_to_num((observed[part] - f) / sigma[:, None], nan=0.0)
-        pit[part] = ndtr(z).mean(axis=0)
+        pit[part] = likelihood.cdf(observed[part], f, noise).mean(axis=0)
     return RegressionEvaluation(
         y=observed,
         mean=mean,
         low=interval[:, 0],
         high=interval[:, 1],
         pit=pit,
-        sigma=float(sigma.mean()),
-        coverage=coverage,
+        sigma=float(likelihood.noise_sd(noise, OutcomeScale()).mean()),
+        coverage=1.0 - 2.0 * tail,
         n_table=encoded.n_rows,
     )
 
 
 def _evaluate_classes(
-    model: Any, X: Any, y: ArrayLike, rows: NDArray[np.intp], tail: float, n_jobs: int | None
+    model: Any,
+    encoded: EncodedTable,
+    y: ArrayLike,
+    rows: NDArray[np.intp],
+    tail: float,
+    n_jobs: int | None,
 ) -> ClassEvaluation:
-    encoded = model._encode(X)
     labels = check_labels(y, encoded.n_rows)
     codes = _codes(labels, model.classes_)[rows]
     columns = encoded.take(rows)
@@ -234,6 +249,12 @@ def _evaluate_classes(
         coverage=1.0 - 2.0 * tail,
         n_table=encoded.n_rows,
     )
+
+
+EVALUATE: dict[Task, Callable[..., Evaluation]] = {
+    "regression": _evaluate_numbers,
+    "classification": _evaluate_classes,
+}
 
 
 def _codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:

@@ -126,9 +126,8 @@ def learn(posterior: Posterior, top: int = 10) -> Learnt:
 def labelled_posteriors(model: Any) -> dict[str, Posterior]:
     """Return the posteriors of a model by class; the label is empty where there is only one."""
     posteriors: list[Posterior] = model._fitted.posteriors
-    if len(posteriors) <= 1:
-        return {"": posteriors[0]} if posteriors else {}
-    labels = [f"{label} against the rest" for label in model.classes_]
+    titles = model._likelihood.titles(model._fitted.classes)
+    labels = [f"{title}against the rest" if title else "" for title in titles]
     return dict(zip(labels, posteriors, strict=True))
 
 
@@ -136,7 +135,7 @@ def trained_on(model: Any, X: Any, y: Any) -> bool:
     """Say whether these are the rows that the model was fitted to."""
     fingerprint = model._fitted.fingerprint
     try:
-        given = model._training_data(X, y, None).fingerprint()
+        given = model._training_problem(X, y, None).fingerprint()
     except (ValueError, TypeError):
         # Other columns or labels than in training.
         return False

@@ -1,4 +1,4 @@
-"""Checkpoints: the chains of a long fit put away while they run, and taken up again.
+"""Checkpoints: the chains of a long fit saved while they run, and taken up again.
 
 A checkpoint is a container (`container.py`) with the identity of the fit, the seeds, and for every
 chain its draws, trace and state so far. It belongs to one call of `fit`: the same data, settings,
@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import obliquebart
+from obliquebart import _core
 from obliquebart.exceptions import CheckpointWarning, ModelFileError
 from obliquebart.files.arrays import Reader, Writer, field
 from obliquebart.files.container import Contents, pack, read_file, unpack, write_file
 from obliquebart.model.parameters import Schedule
-from obliquebart.model.training import ARGUMENTS, TrainingData, differences
+from obliquebart.model.training import ARGUMENTS, TrainingProblem, differences
 from obliquebart.posterior.draws import count_leaves
-from obliquebart.posterior.posterior import MOVES
-from obliquebart.sampling.chain import Chain, Start
+from obliquebart.sampling.chain import Chain, ChainProgress
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_count
 
@@ -33,19 +33,19 @@ __all__ = ["Checkpoint", "Identity", "TaskRecorder"]
 
 FORMAT = "obliquebart checkpoint"
 SCHEMA = 1
-# Without a number of sweeps, a chain is put away after so many seconds.
+# Without a number of sweeps, a chain is saved after so many seconds.
 DEFAULT_SECONDS = 60.0
 # Until then it looks at the clock about this often.
 LOOK_SECONDS = 0.25
 
-TRACE = ("sigma", "theta", "leaf_sd", "n_leaves", "depth", "axis_share", *MOVES)
+TRACE = ("sigma", "theta", "leaf_sd", "n_leaves", "depth", "axis_share", *_core.MOVES)
 
 
 class Identity(NamedTuple):
     """What makes one call of `fit` differ from another, but for the seed."""
 
     estimator: str
-    training: TrainingData
+    problem: TrainingProblem
     priors: list[dict[str, Any]]
     """One for each posterior: the calibrated settings."""
     schedule: Schedule
@@ -55,14 +55,14 @@ class Identity(NamedTuple):
         return {
             "version": obliquebart.__version__,
             "estimator": self.estimator,
-            **self.training.fingerprint(),
+            **self.problem.fingerprint(),
             **vars(self.schedule),
             "priors": self.priors,
         }
 
 
 class Checkpoint:
-    """The file of one fit, and what has been put away so far.
+    """The file of one fit, and what has been saved so far.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class Checkpoint:
         The file; it is read if it is there, and else written at once, so that a folder that does
         not exist is noticed before the first sweep.
     every : int or None
-        A chain is put away after so many sweeps; None: about once a minute.
+        A chain is saved after so many sweeps; None: about once a minute.
     identity : Identity
         Of the fit.
     seeds : list of int
@@ -126,15 +126,15 @@ class Checkpoint:
         """Sweeps between two visits; None goes by the clock."""
         return self._every
 
-    def starts(self, task: int) -> list[Start | None]:
+    def starts(self, task: int) -> list[ChainProgress | None]:
         """Return where the chains of a posterior go on."""
         return [
-            None if chain is None else Start(chain, int((chain.state or {})["n_sweeps"]))
+            None if chain is None else ChainProgress(chain, int((chain.state or {})["n_sweeps"]))
             for chain in self._chains[task]
         ]
 
     def put(self, task: int, number: int, chain: Chain, *, write: bool) -> None:
-        """Put a chain away, in memory or in the file too."""
+        """Save a chain, in memory or in the file too."""
         with self._lock:
             self._chains[task][number] = chain
             self._is_dirty = True
@@ -197,20 +197,20 @@ class Checkpoint:
         if shape != [len(task) for task in self._chains]:
             raise ModelFileError("it has another number of chains")
         reader = Reader(arrays)
-        columns = identity.training.columns
-        reader.set_columns(len(columns.x_cont), columns.n_levels)
+        table = identity.problem.table
+        reader.set_columns(len(table.x_cont), table.n_levels)
         for i, prior in enumerate(identity.priors):
             for c, numbers in enumerate(entries[i]):
                 if numbers is not None:
                     self._chains[i][c] = _read_chain(
-                        reader, _prefix(i, c), numbers, identity.schedule, (prior, columns)
+                        reader, _prefix(i, c), numbers, identity.schedule, (prior, table)
                     )
         reader.finish()
         self.seeds = seeds
 
 
 class TaskRecorder:
-    """Records the chains of one posterior; see `chains.Recorder`."""
+    """Records the chains of one posterior; see `chain.Recorder`."""
 
     def __init__(self, checkpoint: Checkpoint, task: int) -> None:
         self._checkpoint = checkpoint
@@ -237,7 +237,7 @@ class TaskRecorder:
             self._written[chain] = time.monotonic()
 
     def keep(self, chain: int, result: Chain, *, finished: bool) -> None:
-        """Put away a chain that has ended; if the user stopped it, `flush` writes it."""
+        """Save a chain that has ended; if the user stopped it, `flush` writes it."""
         self._checkpoint.put(self._task, chain, result, write=finished)
 
     def report(self) -> None:
@@ -268,7 +268,7 @@ def _read_chain(
     schedule: Schedule,
     model: tuple[dict[str, Any], EncodedTable],
 ) -> Chain:
-    prior, columns = model
+    prior, table = model
     n_trees = prior["n_trees"]
     draws = reader.draws(prefix + "draws.", None, n_trees)
     # Without a draw, all trees of the first one are new.
@@ -279,7 +279,7 @@ def _read_chain(
     if (
         n_done > schedule.n_sweeps
         or schedule.n_kept(n_done) != n_kept
-        or len(state["residual"]) != columns.n_rows
+        or len(state["residual"]) != table.n_rows
     ):
         raise ModelFileError(f"{prefix}state does not belong to this fit")
     trace = reader.trace(prefix + "trace.", TRACE, (n_kept,))

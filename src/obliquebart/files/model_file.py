@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import obliquebart
-from obliquebart import estimators
+from obliquebart.estimators import ESTIMATORS
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import Writer
@@ -50,7 +50,7 @@ MAX_JOBS = 4096
 def save(model: Any, path: str | os.PathLike[str], **options: bool) -> None:
     """Write a fitted model; see the estimators' `save`."""
     # A model that `load` would refuse is not written.
-    model._plan()
+    model._checked_parameters()
     parameters = {name: _plain(name, value) for name, value in model.get_params(deep=False).items()}
     write_file(path, to_bytes(model._fitted, parameters, **options))
 
@@ -96,7 +96,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
 
 def _new_estimator(stored: StoredModel) -> Any:
-    kind = getattr(estimators, stored.estimator)
+    kind = ESTIMATORS[stored.fitted.estimator]
     parameters = dict(stored.parameters)
     unknown = set(parameters) - set(kind._get_param_names())
     if unknown:
@@ -108,7 +108,7 @@ def _new_estimator(stored: StoredModel) -> Any:
         raise ModelFileError(f"it has n_jobs={n_jobs}")
     model = kind(**parameters)
     try:
-        model._plan()
+        model._checked_parameters()
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"it has a parameter that is not allowed: {error!s:.200}") from error
     return model._set_fitted(stored.fitted)
@@ -135,10 +135,10 @@ def to_bytes(
         "format": FORMAT,
         "schema": SCHEMA,
         "version": obliquebart.__version__,
-        "estimator": "ObliqueBARTRegressor" if fitted.classes is None else "ObliqueBARTClassifier",
+        "estimator": fitted.estimator,
         "parameters": parameters,
         "encoding": _encoding_header(fitted.encoding, writer),
-        "classes": None if fitted.classes is None else _labels_header(fitted.classes),
+        "classes": _labels_header(fitted.classes),
         "n_draws": fitted.n_draws,
         "training": {"fingerprint": fitted.fingerprint, "included": include_data},
         "posteriors": [
@@ -147,12 +147,12 @@ def to_bytes(
         ],
     }
     if include_data and fitted.training is not None:
-        columns, target, weights = fitted.training
-        writer.arrays["training.x_cont"] = columns.x_cont
-        writer.arrays["training.x_cat"] = columns.x_cat
-        writer.arrays["training.target"] = target
-        if weights is not None:
-            writer.arrays["training.weights"] = weights
+        table, outcome = fitted.training
+        writer.arrays["training.x_cont"] = table.x_cont
+        writer.arrays["training.x_cat"] = table.x_cat
+        writer.arrays["training.target"] = outcome.values
+        if outcome.weights is not None:
+            writer.arrays["training.weights"] = outcome.weights
     return pack(Contents(header, writer.arrays))
 
 
@@ -183,7 +183,9 @@ def _encoding_header(encoding: Encoding, writer: Writer) -> dict[str, Any]:
     return {**state, "columns": columns, "dtypes": column_dtypes(encoding)}
 
 
-def _labels_header(classes: NDArray[Any]) -> dict[str, Any]:
+def _labels_header(classes: NDArray[Any] | None) -> dict[str, Any] | None:
+    if classes is None:
+        return None
     dtype = classes.dtype.str[1:]
     if not LABEL_DTYPE.fullmatch(dtype):
         raise TypeError(

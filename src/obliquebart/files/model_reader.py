@@ -9,15 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
+from obliquebart.estimators import ESTIMATORS
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import Reader, field
 from obliquebart.files.container import unpack
-from obliquebart.model.outcome import OutcomeScale
+from obliquebart.likelihood import LIKELIHOODS, Likelihood
+from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import SETTINGS_FIELDS, settings_from_dict, settings_to_dict
-from obliquebart.model.training import Fingerprint, TrainingData
+from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.draws import count_leaves
-from obliquebart.posterior.posterior import MOVES, Posterior
+from obliquebart.posterior.posterior import Posterior
 from obliquebart.sampling.chain import State, Trace
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
@@ -30,7 +32,7 @@ SCHEMA = 2
 
 TRACE = (
     *("sigma", "theta", "leaf_sd", "n_leaves", "depth", "axis_share"),
-    *(f"accept_{move}" for move in MOVES),
+    *(f"accept_{move}" for move in _core.MOVES),
 )
 # The whole prior of an outcome without variation.
 CONSTANT_PRIOR = {"likelihood", "n_trees"}
@@ -44,7 +46,6 @@ LABEL_DTYPE = re.compile(
 class StoredModel(NamedTuple):
     """What a file holds."""
 
-    estimator: str
     parameters: dict[str, Any]
     fitted: Fitted
 
@@ -59,25 +60,34 @@ def read_model(data: bytes) -> StoredModel:
     contents = unpack(data, FORMAT, tuple(range(1, SCHEMA + 1)))
     header = contents.header
     estimator = field(header, "estimator", str)
-    if estimator not in ("ObliqueBARTRegressor", "ObliqueBARTClassifier"):
+    if estimator not in ESTIMATORS:
         raise ModelFileError(f"it is of an unknown estimator {estimator[:80]!r}")
+    likelihood = ESTIMATORS[estimator]._likelihood
     reader = Reader(contents.arrays)
     encoding = _read_encoding(field(header, "encoding", dict), reader)
     reader.set_columns(encoding.p_cont, encoding.n_levels)
     classes = None
-    if estimator == "ObliqueBARTClassifier":
+    if likelihood.has_classes:
         classes = _read_labels(field(header, "classes", dict))
     n_draws = _size(header, "n_draws")
-    posteriors = _read_posteriors(header, reader, encoding, classes, n_draws)
+    entries = field(header, "posteriors", list)
+    expected = len(likelihood.titles(classes))
+    if len(entries) != expected:
+        raise ModelFileError(f"it has {len(entries)} posteriors, not {expected}")
+    posteriors = [
+        _read_posterior(entry, f"posterior.{i}.", reader, encoding, likelihood, n_draws)
+        for i, entry in enumerate(entries)
+    ]
     information = field(header, "training", dict)
     fingerprint = _read_fingerprint(field(information, "fingerprint", dict))
     training = None
     if field(information, "included", bool):
-        training = _read_training(reader, encoding, classes, fingerprint)
+        scale = posteriors[0].scale if posteriors else OutcomeScale()
+        training = _read_training(reader, encoding, fingerprint, likelihood, scale, classes)
     _check_rows(posteriors, training)
     reader.finish()
-    fitted = Fitted(encoding, posteriors, classes, n_draws, training, fingerprint)
-    return StoredModel(estimator, _read_parameters(field(header, "parameters", dict)), fitted)
+    fitted = Fitted(estimator, encoding, posteriors, classes, n_draws, training, fingerprint)
+    return StoredModel(_read_parameters(field(header, "parameters", dict)), fitted)
 
 
 def _size(values: Any, name: str) -> int:
@@ -144,28 +154,20 @@ def _read_labels(header: dict[str, Any]) -> NDArray[Any]:
     return labels
 
 
-def _read_posteriors(
-    header: dict[str, Any],
+def _read_posterior(
+    entry: Any,
+    prefix: str,
     reader: Reader,
     encoding: Encoding,
-    classes: NDArray[Any] | None,
+    likelihood: Likelihood,
     n_draws: int,
-) -> list[Posterior]:
-    entries = field(header, "posteriors", list)
-    n_classes = 2 if classes is None else len(classes)
-    expected = n_classes if n_classes > 2 else n_classes - 1
-    if len(entries) != expected:
-        raise ModelFileError(f"it has {len(entries)} posteriors, not {expected}")
-    likelihood = "gaussian" if classes is None else "probit"
-    posteriors = []
-    for i, entry in enumerate(entries):
-        prior = _read_prior(field(entry, "prior", dict))
-        if prior["likelihood"] != likelihood:
-            raise ModelFileError(f"its likelihood is {prior['likelihood']!r}, not {likelihood!r}")
-        scale = _read_scale(field(entry, "outcome", dict))
-        draws, trace, states = _read_chains(entry, f"posterior.{i}.", reader, n_draws, prior)
-        posteriors.append(Posterior(draws, trace, encoding, prior, scale, states))
-    return posteriors
+) -> Posterior:
+    prior = _read_prior(field(entry, "prior", dict))
+    if prior["likelihood"] != likelihood.name:
+        raise ModelFileError(f"its likelihood is {prior['likelihood']!r}, not {likelihood.name!r}")
+    scale = _read_scale(field(entry, "outcome", dict))
+    draws, trace, states = _read_chains(entry, prefix, reader, n_draws, prior)
+    return Posterior(draws, trace, encoding, prior, scale, states)
 
 
 def _read_chains(
@@ -184,10 +186,10 @@ def _read_chains(
     numbers = field(entry, "states", list)
     if len(numbers) not in (0, n_chains):
         raise ModelFileError(f"it has {len(numbers)} states of {n_chains} chains")
-    is_probit = prior["likelihood"] == "probit"
+    has_target = LIKELIHOODS[prior["likelihood"]].has_latents
     last_leaves = count_leaves(draws.to_arrays())[:: -n_draws // n_chains][::-1]
     states = tuple(
-        reader.state(f"{prefix}state.{i}.", number, last_leaves[i], has_target=is_probit)
+        reader.state(f"{prefix}state.{i}.", number, last_leaves[i], has_target=has_target)
         for i, number in enumerate(numbers)
     )
     return draws, trace, states
@@ -228,29 +230,34 @@ def _read_fingerprint(values: dict[str, Any]) -> Fingerprint:
 
 
 def _read_training(
-    reader: Reader, encoding: Encoding, classes: NDArray[Any] | None, fingerprint: Fingerprint
-) -> TrainingData:
+    reader: Reader,
+    encoding: Encoding,
+    fingerprint: Fingerprint,
+    likelihood: Likelihood,
+    scale: OutcomeScale,
+    classes: NDArray[Any] | None,
+) -> TrainingProblem:
     x_cont = reader.array("training.x_cont", np.float32, encoding.p_cont, None)
     n_rows = x_cont.shape[1]
     x_cat = reader.array("training.x_cat", np.uint32, encoding.p_cat, n_rows)
-    target = reader.array("training.target", np.float64 if classes is None else np.int64, n_rows)
+    target = reader.array("training.target", likelihood.target_dtype, n_rows)
     weights = None
     if fingerprint["sample_weight"] is not None:
         weights = reader.numbers("training.weights", (n_rows,), 1e-300, 1e300, nan=False)
-    in_range = np.isfinite(target) if classes is None else (target >= 0) & (target < len(classes))
     n_levels = np.array(encoding.n_levels, np.uint32).reshape(-1, 1)
-    if np.isinf(x_cont).any() or (x_cat >= n_levels).any() or not in_range.all():
+    is_target = likelihood.is_target(target, classes)
+    if np.isinf(x_cont).any() or (x_cat >= n_levels).any() or not is_target:
         raise ModelFileError("its training data are out of range")
-    columns = EncodedTable(x_cont, x_cat, list(encoding.n_levels))
-    training = TrainingData(columns, target, weights)
-    if training.fingerprint() != fingerprint:
+    outcome = Outcome(target, weights, scale, likelihood, classes)
+    problem = TrainingProblem(EncodedTable(x_cont, x_cat, encoding.n_levels), outcome)
+    if problem.fingerprint() != fingerprint:
         raise ModelFileError("its training data do not have the fingerprint that it says")
-    return training
+    return problem
 
 
-def _check_rows(posteriors: list[Posterior], training: TrainingData | None) -> None:
+def _check_rows(posteriors: list[Posterior], training: TrainingProblem | None) -> None:
     n_rows = {len(state["residual"]) for posterior in posteriors for state in posterior.states}
     if training is not None:
-        n_rows.add(training.columns.n_rows)
+        n_rows.add(training.table.n_rows)
     if len(n_rows) > 1 or 0 in n_rows:
         raise ModelFileError("its chains and its training data have different numbers of rows")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Outcome", "OutcomeScale", "binary_outcome", "continuous_outcome"]
+if TYPE_CHECKING:
+    from obliquebart.likelihood.base import Likelihood
+
+__all__ = ["Outcome", "OutcomeScale", "require_scale"]
+
+# Scales beyond these, in the engine's units, leave nothing of a float32 residual.
+SMALLEST_SCALE, LARGEST_SCALE = 1e-6, 1e6
 
 
 @dataclass(frozen=True)
@@ -29,14 +35,25 @@ class OutcomeScale:
 class Outcome:
     """Outcomes in the engine's units.
 
-    `values` are standardised for a "gaussian" likelihood, and 0 or 1 for a "probit" one;
-    `weights` have mean 1, and are None where all are equal.
+    Attributes
+    ----------
+    values : ndarray of shape (n,)
+        What the likelihood makes of y: standardised numbers, or the numbers of classes.
+    weights : ndarray of shape (n,) or None
+        With mean 1; None where all are equal.
+    scale : OutcomeScale
+        From the engine's units to the user's.
+    likelihood : Likelihood
+        The model of these outcomes.
+    classes : ndarray of shape (n_classes,) or None
+        The labels, sorted, where values are the numbers of classes.
     """
 
-    values: NDArray[np.float64]
+    values: NDArray[Any]
     weights: NDArray[np.float64] | None
     scale: OutcomeScale
-    likelihood: str
+    likelihood: Likelihood
+    classes: NDArray[Any] | None = None
 
     @property
     def constant(self) -> bool:
@@ -44,39 +61,11 @@ class Outcome:
         return bool(self.values.min() == self.values.max())
 
 
-def continuous_outcome(
-    y: NDArray[np.float64], weights: NDArray[np.float64] | None = None
-) -> Outcome:
-    """Standardise y by its (weighted) mean and its standard deviation.
-
-    The first step divides by a power of two, which is exact: outcomes of any magnitude work, and
-    outcomes multiplied by a power of two give the same standardised values. Weights multiplied
-    by a constant give the same weights, and sigma takes up the constant.
-    """
-    exponent = math.frexp(float(np.abs(y).max()))[1]
-    mantissa = np.ldexp(y, -exponent)
-    mean_weight = 1.0
-    if weights is not None:
-        relative = weights / weights.max()
-        mean_weight = float(weights.max() * relative.mean())
-        weights = None if (relative == 1.0).all() else relative / relative.mean()
-    # A constant y must come out as exactly zero, also where its mean would be rounded.
-    constant = bool(mantissa.min() == mantissa.max())
-    mean = float(mantissa[0] if constant else np.average(mantissa, weights=weights))
-    sd = 0.0 if constant else float(np.std(mantissa, ddof=1))
-    scale = math.ldexp(sd, exponent)
-    return Outcome(
-        values=(mantissa - mean) / sd if sd > 0 else np.zeros_like(y),
-        weights=weights,
-        scale=OutcomeScale(
-            location=math.ldexp(mean, exponent),
-            scale=scale,
-            sigma_unit=scale * math.sqrt(mean_weight),
-        ),
-        likelihood="gaussian",
-    )
-
-
-def binary_outcome(labels: NDArray[np.bool_]) -> Outcome:
-    """Outcomes of a probit likelihood; the latent scale is the user's."""
-    return Outcome(labels.astype(np.float64), None, OutcomeScale(), "probit")
+def require_scale(source: str, what: str, ratio: float, outcome: Outcome) -> None:
+    """Raise ValueError if a standard deviation in the engine's units is far from 1."""
+    if not SMALLEST_SCALE <= ratio <= LARGEST_SCALE:
+        raise ValueError(
+            f"{source} is out of range for this y: the {what} would have a standard deviation of "
+            f"{ratio:g} times {outcome.likelihood.unit(outcome.scale)}; allowed is "
+            f"{SMALLEST_SCALE:g} to {LARGEST_SCALE:g}."
+        )

@@ -7,13 +7,30 @@ Annals of Applied Statistics 4(1), cited as CGM; the obliqueBART paper, section 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from obliquebart.table import FEATURE_SCALINGS
 from obliquebart.validation import check_choice, check_count, check_number, check_pair
 
-__all__ = ["PRESETS", "CheckedHyperparameters", "Hyperparameters", "Preset", "Schedule"]
+__all__ = [
+    "DEFAULTS",
+    "PRESETS",
+    "SCHEDULES",
+    "CheckedHyperparameters",
+    "Hyperparameters",
+    "Preset",
+    "Schedule",
+    "Task",
+]
+
+# Whether outcomes are numbers or labels.
+Task = Literal["regression", "classification"]
+
+# What does not belong to the model: which columns are categories, and whether a fit shows progress.
+CATEGORICAL_FEATURES: Literal["auto"] = "auto"
+PROGRESS: Literal["auto"] = "auto"
 
 
 @dataclass(frozen=True)
@@ -30,9 +47,8 @@ class Preset:
     # Whether a sampled leaf_sd is also scaled together with all outputs.
     stretch: bool
     # Shape of the inverse-gamma hyperprior of leaf_sd^2, its mode at the calibrated value; None
-    # fixes leaf_sd there. Outcomes tell the scale of f, labels do not: so probit has its own.
-    leaf_shape: float | None
-    probit_leaf_shape: float | None
+    # fixes leaf_sd there. Numbers tell the scale of f, labels do not.
+    leaf_shape: Mapping[Task, float] | None
     # Whether the calibrated leaf scale is bounded by sd(y), which heavy tails do not stretch.
     robust_leaf: bool
     # theta_j ~ Beta(a, a (p - 1)) for each column, a = theta_weight / p but within 1..10 (axis
@@ -58,8 +74,7 @@ PRESETS = {
         p_perturb=0.3,
         output_correlation=-0.95,
         stretch=True,
-        leaf_shape=10.0,
-        probit_leaf_shape=1.0,
+        leaf_shape={"regression": 10.0, "classification": 1.0},
         robust_leaf=True,
         theta_weight=100.0,
         axis_theta_a=1.0,
@@ -75,7 +90,6 @@ PRESETS = {
         output_correlation=0.0,
         stretch=False,
         leaf_shape=None,
-        probit_leaf_shape=None,
         robust_leaf=False,
         theta_weight=None,
         axis_theta_a=None,
@@ -86,14 +100,14 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What the user may set of the model and the moves; with `Preset` the place of all defaults.
+    """What the user may set of the model and the moves.
 
     Scales are in the units of y. `None` means sampled (`sigma`, `theta`), calibrated (`leaf_sd`),
     or as the preset of `prior` has it.
     """
 
     # "default" is ours, "paper" that of OB; see `PRESETS`.
-    prior: str = "default"
+    prior: Literal["default", "paper"] = "default"
     # CGM section 2.2.5: prediction improves up to some number and then hardly changes; 200 is
     # their default.
     n_trees: int = 200
@@ -112,8 +126,8 @@ class Hyperparameters:
     theta: float | None = None
     leaf_sd: float | None = None
     min_samples_leaf: int | None = None
-    # "oblique": rules phi'x < c; "axis": one column a rule, classical BART.
-    rules: str = "oblique"
+    # "oblique": rules phi'x < c; "axis": one column per rule, classical BART.
+    rules: Literal["oblique", "axis"] = "oblique"
     feature_scaling: str | None = None
     p_change: float | None = None
     p_perturb: float | None = None
@@ -164,15 +178,18 @@ class Hyperparameters:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CheckedHyperparameters(Hyperparameters):
     """Validated, and with the preset's values where the user gave none."""
 
-    sigma_quantile: float = 0.9
-    min_samples_leaf: int = 1
-    feature_scaling: str = "blend"
-    p_change: float = 0.0
-    p_perturb: float = 0.0
+    sigma_quantile: float
+    min_samples_leaf: int
+    feature_scaling: str
+    p_change: float
+    p_perturb: float
+
+
+DEFAULTS = Hyperparameters()
 
 
 @dataclass(frozen=True)
@@ -195,12 +212,19 @@ class Schedule:
 
     @property
     def n_sweeps(self) -> int:
-        """Return the number of sweeps a chain."""
+        """Return the number of sweeps per chain."""
         return self.n_burn + self.n_draws * self.n_thin
 
     def n_kept(self, n_done: int) -> int:
         """Return how many draws there are after a number of sweeps."""
         return max(n_done - self.n_burn, 0) // self.n_thin
+
+
+# Chains of labels take longer to forget where they started; docs/defaults.md has the numbers.
+SCHEDULES: dict[Task, Schedule] = {
+    "regression": Schedule(),
+    "classification": Schedule(n_burn=1000),
+}
 
 
 def _given(value: Any, otherwise: Any) -> Any:

@@ -9,69 +9,48 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
+from obliquebart.model.outcome import Outcome
 from obliquebart.sampling.row_order import row_order
 from obliquebart.table.encoded import EncodedTable
 
-__all__ = [
-    "ARGUMENTS",
-    "CoreProblem",
-    "Fingerprint",
-    "TrainingData",
-    "TrainingProblem",
-    "differences",
-]
+__all__ = ["ARGUMENTS", "CoreProblem", "Fingerprint", "TrainingProblem", "differences"]
 
 # SHA-256 digests by the name of the argument of `fit`; None for weights that were not given.
 Fingerprint = dict[str, str | None]
-
 ARGUMENTS = ("X", "y", "sample_weight")
 
 
-class TrainingData(NamedTuple):
-    """The rows of a fit in the engine's units."""
+class TrainingProblem(NamedTuple):
+    """The rows of a fit: shared by chains, checkpoints, model files and other processes."""
 
-    columns: EncodedTable
-    target: NDArray[Any]
-    """Standardised outcomes (float64) of a regression, class numbers (int64) otherwise."""
-    weights: NDArray[np.float64] | None
+    table: EncodedTable
+    outcome: Outcome
 
-    def outcome(self, code: int) -> NDArray[np.float64]:
-        """Return what the engine calls y, for a class that of this class against the others."""
-        is_continuous = self.target.dtype.kind == "f"
-        values: NDArray[np.float64] = self.target if is_continuous else self.target == code
-        return values.astype(np.float64, copy=False)
+    def part(self, i: int) -> TrainingProblem:
+        """Return the problem of posterior i of a model."""
+        return self._replace(outcome=self.outcome.likelihood.part(self.outcome, i))
 
     def fingerprint(self) -> Fingerprint:
         """Return digests that tell whether other data are the same."""
-        x_cont, x_cat, n_levels = self.columns
+        x_cont, x_cat, n_levels = self.table
+        weights = self.outcome.weights
         return {
             "X": _digest(x_cont, x_cat, np.array(n_levels, np.int64)),
-            "y": _digest(self.target),
-            "sample_weight": None if self.weights is None else _digest(self.weights),
+            "y": _digest(self.outcome.values),
+            "sample_weight": None if weights is None else _digest(weights),
         }
 
-
-class TrainingProblem(NamedTuple):
-    """What every chain of a fit shares, in the engine's units."""
-
-    columns: EncodedTable
-    y: NDArray[np.float64]
-    weights: NDArray[np.float64] | None
-    settings: _core.Settings
-
-    def to_core(self) -> CoreProblem:
-        """Return what the engine works on, with the rows in the order that suits it."""
-        x_cont, x_cat, n_levels = self.columns
-        order = row_order(x_cont, x_cat, self.y)
-        data = _core.Data(x_cont, x_cat, n_levels, order)
-        if order is None:
-            return CoreProblem(data, self.y, self.weights, self.settings)
-        weights = None if self.weights is None else self.weights[order]
-        return CoreProblem(data, self.y[order], weights, self.settings)
+    def to_core(self, settings: _core.Settings) -> CoreProblem:
+        """Return the engine's copy of one posterior's problem, its rows in a fast order."""
+        y, weights = self.outcome.values, self.outcome.weights
+        order = row_order(self.table.x_cont, self.table.x_cat, y)
+        if order is not None:
+            y, weights = y[order], None if weights is None else weights[order]
+        return CoreProblem(self.table.to_core(order), y, weights, settings)
 
 
 class CoreProblem(NamedTuple):
-    """The same with the engine's own copy of the columns; shared by the chains of a process."""
+    """The engine's copy of a training problem; shared by the chains of a process."""
 
     data: _core.Data
     y: NDArray[np.float64]

@@ -118,12 +118,12 @@ def surface(
     ticks = [_ticks(posterior, j, encoded) for j in (first, second)]
     values = _surface_values(posterior, encoded, (first, second), ticks)
     ax = new_axes(ax, 6.4, 5.0)
-    probit = posterior.settings["likelihood"] == "probit"
-    limits: dict[str, Any] = {"vmin": 0.0, "vmax": 1.0} if probit else {}
+    likelihood = posterior.likelihood
+    low, high = likelihood.mean_range or (None, None)
     image = ax.pcolormesh(
-        ticks[0].user, ticks[1].user, values, cmap="cividis", rasterized=True, **limits
+        ticks[0].user, ticks[1].user, values, cmap="cividis", rasterized=True, vmin=low, vmax=high
     )
-    _draw_contours(ax, ticks, values, probit)
+    _draw_contours(ax, ticks, values, likelihood.boundary)
     dots = choose_rows(200, encoded.n_rows)
     ax.plot(
         *(tick.of_rows(encoded.x_cont[tick.row, dots]) for tick in ticks),
@@ -138,11 +138,13 @@ def surface(
     ax.set(xlabel=_short(names[first]), ylabel=_short(names[second]))
     ax.set(xlim=ticks[0].user[[0, -1]], ylim=ticks[1].user[[0, -1]])
     if ax.figure is not None:
-        ax.figure.colorbar(image, ax=ax, label="probability" if probit else "mean of f")
+        ax.figure.colorbar(image, ax=ax, label=likelihood.mean_label)
     return ax
 
 
-def _draw_contours(ax: Axes, ticks: list[_Ticks], values: FloatArray, probit: bool) -> None:
+def _draw_contours(
+    ax: Axes, ticks: list[_Ticks], values: FloatArray, boundary: float | None
+) -> None:
     # In the same raster as the colours, so that a page in the dark can leave both as they are.
     x, y = (tick.user for tick in ticks)
     if values.min() < values.max():
@@ -150,9 +152,9 @@ def _draw_contours(ax: Axes, ticks: list[_Ticks], values: FloatArray, probit: bo
         lines.set_rasterized(True)
         for text in ax.clabel(lines, fontsize=7, colors="white"):
             text.set_rasterized(True)
-    if probit and values.min() < 0.5 < values.max():
-        boundary = ax.contour(x, y, values, levels=[0.5], colors="white", linewidths=2.5)
-        boundary.set_rasterized(True)
+    if boundary is not None and values.min() < boundary < values.max():
+        line = ax.contour(x, y, values, levels=[boundary], colors="white", linewidths=2.5)
+        line.set_rasterized(True)
 
 
 class _Ticks:

@@ -16,7 +16,7 @@ from obliquebart.posterior.posterior import Posterior
 
 __all__ = ["default_names", "trace"]
 
-LABELS = {"sigma": "σ", "theta": "θ", "leaf_sd": "leaf sd", "n_leaves": "leaves a tree"}
+LABELS = {"theta": "θ", "leaf_sd": "leaf sd", "n_leaves": "leaves per tree"}
 # Longer chains are drawn as means of consecutive draws, which a picture cannot tell apart.
 MAX_POINTS = 1000
 
@@ -24,7 +24,7 @@ MAX_POINTS = 1000
 def trace(
     model: Any, names: Sequence[str] | None = None, axes: Sequence[Axes] | None = None
 ) -> NDArray[np.object_]:
-    """Draw the traces of the parameters, one panel each, one line a chain.
+    """Draw the traces of the parameters, one panel each, one line per chain.
 
     For sigma the sweeps before the first kept draw are shown too, left of zero: there one sees
     whether they were enough.
@@ -60,12 +60,13 @@ def trace(
     panels = np.asarray(axes if axes is not None else _new_panels(len(chosen)), dtype=object)
     if len(panels) != len(chosen):
         raise ValueError(f"{len(chosen)} traces need {len(chosen)} axes, got {len(panels)}.")
+    labels = LABELS | {scalar.name: scalar.symbol for scalar in posterior.likelihood.noise}
     for ax, name in zip(panels, chosen, strict=True):
         draws = posterior.trace[name]
         burn = posterior.burn_sigma if name == "sigma" else np.zeros((len(draws), 0))
         _panel(ax, draws, burn)
         rhat = measure(name, draws).rhat if np.isfinite(draws).all() else np.nan
-        title = LABELS.get(name, name)
+        title = labels.get(name, name)
         ax.set_title(title if np.isnan(rhat) else f"{title}    R-hat {rhat:.3f}", loc="left")
     if len(panels):
         panels[-1].set_xlabel("kept draw (left of 0: before the first)", labelpad=2.0)

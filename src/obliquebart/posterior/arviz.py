@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import log_ndtr, ndtr
 from sklearn.utils import check_random_state
 
-from obliquebart.posterior.diagnostics import MOVES, choose_rows, scalar_names
+from obliquebart import _core
+from obliquebart.posterior.diagnostics import choose_rows, scalar_names
 from obliquebart.sampling.memory import require_memory
-from obliquebart.validation import check_outcome, check_weights
+from obliquebart.validation import check_weights
 
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
@@ -43,7 +43,7 @@ def to_arviz(
         "sample_stats": {
             name: values
             for name, values in posterior.trace.items()
-            if name in {f"accept_{move}" for move in MOVES} | {"n_leaves", "depth"}
+            if name in {f"accept_{move}" for move in _core.MOVES} | {"n_leaves", "depth"}
             and not np.isnan(values).all()
         },
     }
@@ -79,47 +79,24 @@ class _Outcome:
         n_rows: int,
         random_state: int | np.random.RandomState | None,
     ) -> None:
-        self.probit = posterior.settings["likelihood"] == "probit"
-        self.sigma = posterior.trace["sigma"][..., None]
+        self.likelihood = posterior.likelihood
+        noise = self.likelihood.noise_of(posterior.trace)
+        self.noise = {name: values[..., None] for name, values in noise.items()}
         self.rng = check_random_state(random_state)
         weights = check_weights(sample_weight, n_rows)
         self.weights = np.ones(n_rows) if weights is None else weights
         if not self.weights.all():
             raise ValueError("sample_weight is 0 in some rows: leave these rows out of X and y.")
-        self.y = None if y is None else self._observed(y, n_rows)
-
-    def _observed(self, y: ArrayLike, n_rows: int) -> FloatArray:
-        if not self.probit:
-            return check_outcome(y, n_rows)
-        labels = np.asarray(y)
-        if labels.shape != (n_rows,) or not np.isin(labels, (0, 1)).all():
-            raise ValueError(
-                f"y must be {n_rows} times 0 or 1 for a model of two classes: pass "
-                "y == model.classes_[1]."
-            )
-        return labels.astype(np.float64)
+        self.y = None if y is None else self.likelihood.check_observed(y, n_rows)
 
     def groups(self, f: FloatArray) -> Groups:
-        groups: Groups = {"posterior_predictive": {"y": self._predictive(f)}}
+        new = self.likelihood.simulate(f, self.noise, self.weights, self.rng)
+        groups: Groups = {"posterior_predictive": {"y": new}}
         if self.y is not None:
-            groups["log_likelihood"] = {"y": self._log_likelihood(f, self.y)}
+            density = self.likelihood.log_density(self.y, f, self.noise, self.weights)
+            groups["log_likelihood"] = {"y": density}
             groups["observed_data"] = {"y": self.y}
         return groups
-
-    def _predictive(self, f: FloatArray) -> FloatArray:
-        if self.probit:
-            y = self.rng.uniform(size=f.shape) < ndtr(f)
-        else:
-            y = f + self.sigma / np.sqrt(self.weights) * self.rng.standard_normal(f.shape)
-        return np.asarray(y, dtype=np.float64)
-
-    def _log_likelihood(self, f: FloatArray, y: FloatArray) -> FloatArray:
-        if self.probit:
-            log_density = self.weights * log_ndtr(np.where(y > 0.5, f, -f))
-        else:
-            sd = self.sigma / np.sqrt(self.weights)
-            log_density = -0.5 * ((y - f) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
-        return np.asarray(log_density, dtype=np.float64)
 
 
 def _import_arviz() -> Any:

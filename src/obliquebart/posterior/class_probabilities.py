@@ -1,4 +1,4 @@
-"""Class probabilities from probit posteriors, one against the rest for more than two classes."""
+"""Class probabilities: of two classes, or of each class against the rest."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ class ClassProbabilities:
     Parameters
     ----------
     posteriors : list of Posterior
-        None for a single class, one (of the second class) for two, one a class for more.
+        None for a single class, one (of the second class) for two, one per class for more.
     n_classes : int
-        Classes.
+        How many labels there are.
     n_draws : int
         Draws in all.
     """
@@ -68,7 +68,7 @@ class ClassProbabilities:
         self, columns: EncodedTable, n_jobs: int | None
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield rows and the draws at them, a bounded number of rows at a time."""
-        parts = [posterior.probability_blocks(columns, n_jobs) for posterior in self._posteriors]
+        parts = [posterior.mean_blocks(columns, n_jobs) for posterior in self._posteriors]
         for blocks in zip(*parts, strict=True):
             draws = np.stack([probabilities for _, probabilities in blocks], axis=-1)
             if self._n_classes == 2:

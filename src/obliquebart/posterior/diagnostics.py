@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart import _core
+from obliquebart.posterior.advice import SMALLEST_CHAIN, advise
 from obliquebart.validation import check_count
 
 if TYPE_CHECKING:
@@ -21,12 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Diagnostics", "Quantity", "choose_rows", "diagnose"]
 
-# Both limits are those of Vehtari et al. (2021), section 4.
-RHAT_LIMIT = 1.01
-ESS_A_CHAIN = 100
-SMALLEST_CHAIN = 4
 TAILS = (0.05, 0.95)
-MOVES = ("grow", "prune", "change", "perturb")
 FloatArray = NDArray[np.float64]
 
 
@@ -52,6 +49,11 @@ class Quantity(NamedTuple):
         """Whether all draws are equal."""
         return self.sd == 0.0
 
+    @property
+    def is_f(self) -> bool:
+        """Whether it is f at a row."""
+        return self.name.startswith("f[")
+
 
 class Diagnostics:
     """What `Posterior.summary` returns; prints as a table.
@@ -67,8 +69,10 @@ class Diagnostics:
         axis-aligned rules among the continuous ones.
     advice : list of str
         What is wrong and what to do about it; empty if all is well.
+    findings : list of str
+        The same as keys of `advice.HEADLINES`.
     n_chains, n_draws, n_trees : int
-        Chains, kept draws a chain, trees of an ensemble.
+        Chains, kept draws per chain, trees of an ensemble.
     """
 
     def __init__(self, posterior: Posterior, quantities: list[Quantity]) -> None:
@@ -79,7 +83,7 @@ class Diagnostics:
         self.quantities = quantities
         self.acceptance = {
             move: float(np.nanmean(trace[f"accept_{move}"]))
-            for move in MOVES
+            for move in _core.MOVES
             if not np.isnan(trace[f"accept_{move}"]).all()
         }
         self.trees = {
@@ -87,7 +91,9 @@ class Diagnostics:
             for name in ("n_leaves", "depth", "axis_share")
             if not np.isnan(trace[name]).all()
         }
-        self.advice = _advice(self, posterior.settings)
+        advice = advise(posterior, quantities)
+        self.advice = [entry.text for entry in advice]
+        self.findings = [entry.finding for entry in advice]
 
     @property
     def converged(self) -> bool:
@@ -174,9 +180,7 @@ def diagnose(
 def scalar_names(posterior: Posterior) -> list[str]:
     """Return the names of the trace's parameters that the model has."""
     settings = posterior.settings
-    names = []
-    if settings["likelihood"] != "probit":
-        names.append("sigma")
+    names = [scalar.name for scalar in posterior.likelihood.noise]
     has_theta = posterior.encoding.p_cont > 1 and not settings.get("axis_rules", False)
     if has_theta and not np.isnan(posterior.trace["theta"]).all():
         names.append("theta")
@@ -254,96 +258,6 @@ def f_at_rows(
         for _, block in posterior.blocks(columns.take(chosen), n_jobs)
         for draws in block.T
     }
-
-
-def _advice(diagnostics: Diagnostics, settings: dict[str, Any]) -> list[str]:
-    sampled = [quantity for quantity in diagnostics.quantities if not quantity.fixed]
-    advice: list[str] = []
-    if diagnostics.quantities and diagnostics.n_draws < SMALLEST_CHAIN:
-        return [
-            f"{diagnostics.n_draws} draws a chain are too few to tell whether the chains have "
-            "converged: raise n_draws."
-        ]
-    if sampled and diagnostics.n_chains == 1:
-        advice.append(
-            "One chain cannot show that it has missed a part of the posterior: fit with n_chains=8."
-        )
-    apart = [q for q in sampled if q.rhat > RHAT_LIMIT]
-    if apart:
-        advice.append(_advice_on_rhat(apart, sampled, settings))
-    wanted = ESS_A_CHAIN * diagnostics.n_chains
-    few = [q for q in sampled if _size(q) < wanted]
-    if few:
-        # Chains that do not agree have no effective size that could be extrapolated.
-        n_draws = diagnostics.n_draws if not apart else None
-        advice.append(_advice_on_ess(few, sampled, wanted, n_draws))
-    return advice
-
-
-def _advice_on_rhat(
-    apart: list[Quantity], sampled: list[Quantity], settings: dict[str, Any]
-) -> str:
-    worst = max(_for_predictions(apart) or apart, key=lambda quantity: quantity.rhat)
-    sentence = f"R-hat is {worst.rhat:.3f} for {worst.name}{_others(apart)}, above {RHAT_LIMIT}"
-    if _only_others(apart, sampled):
-        return f"{sentence}; {PREDICTIONS_FINE}"
-    sentence += ": the chains do not agree yet. Raise n_burn and n_draws, say to twice as many"
-    if not settings.get("p_change") and not settings.get("p_perturb"):
-        sentence += ", or let the sampler also change rules (p_change=0.2, p_perturb=0.3)"
-    return sentence + "."
-
-
-def _advice_on_ess(
-    few: list[Quantity], sampled: list[Quantity], wanted: int, n_draws: int | None
-) -> str:
-    worst = min(_for_predictions(few) or few, key=_size)
-    tail = "tail" if worst.ess_tail < worst.ess_bulk else "bulk"
-    sentence = (
-        f"The {tail} ESS is {_size(worst):.0f} for {worst.name}{_others(few)}, below {wanted} "
-        "(100 a chain)"
-    )
-    if _only_others(few, sampled):
-        return f"{sentence}; {PREDICTIONS_FINE}"
-    sentence += ": means and intervals are uncertain."
-    errors = [q.mcse_mean / q.sd for q in sampled if _is_f(q)]
-    if errors:
-        sentence += (
-            f" The Monte Carlo error of the mean of f is up to {max(errors):.0%} of its posterior "
-            "standard deviation."
-        )
-    if n_draws is None:
-        return sentence
-    # To two digits, upwards: the factor is an estimate.
-    needed = n_draws * wanted / max(_size(worst), 1.0)
-    unit = 10 ** max(int(math.log10(needed)) - 1, 0)
-    enough = math.ceil(needed / unit) * unit
-    go_on = f"sample_more({enough - n_draws}) goes on from here"
-    return f"{sentence} About n_draws={enough} would be enough: {go_on}."
-
-
-# theta and leaf_sd move slowly, and matter to predictions only through f.
-PREDICTIONS_FINE = "what predictions are made of is fine at all rows looked at."
-
-
-def _is_f(quantity: Quantity) -> bool:
-    return quantity.name.startswith("f[")
-
-
-def _for_predictions(quantities: list[Quantity]) -> list[Quantity]:
-    return [q for q in quantities if _is_f(q) or q.name == "sigma"]
-
-
-def _only_others(bad: list[Quantity], sampled: list[Quantity]) -> bool:
-    """Say whether f was looked at, and neither f nor sigma is among the bad."""
-    return any(map(_is_f, sampled)) and not _for_predictions(bad)
-
-
-def _others(quantities: list[Quantity]) -> str:
-    return f" and {len(quantities) - 1} more" if len(quantities) > 1 else ""
-
-
-def _size(quantity: Quantity) -> float:
-    return min(quantity.ess_bulk, quantity.ess_tail)
 
 
 def _aligned(table: list[list[str]]) -> list[str]:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from obliquebart import _core
-from obliquebart.model.outcome import OutcomeScale
+from obliquebart.likelihood import LIKELIHOODS, Likelihood
+from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import settings_to_dict
 from obliquebart.posterior.draws import draws_from_arrays, split_draws, take_draws
 from obliquebart.posterior.summaries import PosteriorViews
-from obliquebart.sampling.chain import Chain, Start, State, Trace
+from obliquebart.sampling.chain import Chain, ChainProgress, State, Trace
 from obliquebart.sampling.memory import require_memory
 from obliquebart.sampling.run import Run, effective_jobs
 from obliquebart.table import Encoding
@@ -25,7 +25,6 @@ __all__ = ["Posterior", "Summary"]
 
 # Draws are turned into user's units block by block of this many numbers.
 BLOCK_NUMBERS = 4_000_000
-MOVES = ("grow", "prune", "change", "perturb")
 FloatArray = NDArray[np.float64]
 
 
@@ -38,7 +37,7 @@ class Posterior(PosteriorViews):
     Attributes
     ----------
     n_chains, n_draws : int
-        Chains, and kept draws a chain.
+        Chains, and kept draws per chain.
     n_trees : int
         Trees of an ensemble.
     trace : dict of str to ndarray of shape (n_chains, n_draws)
@@ -93,7 +92,8 @@ class Posterior(PosteriorViews):
         cls, run: Run, encoding: Encoding, settings: _core.Settings, scale: OutcomeScale
     ) -> Posterior:
         """Join the chains of a run, cut to a common length where the user stopped it."""
-        chains = [chain._replace(trace=_user_trace(chain.trace, scale)) for chain in run.chains]
+        units = LIKELIHOODS[settings.likelihood].trace_units(scale)
+        chains = [chain._replace(trace=_user_trace(chain.trace, units)) for chain in run.chains]
         return cls._from_chains(chains, encoding, settings_to_dict(settings), scale)
 
     @classmethod
@@ -107,26 +107,32 @@ class Posterior(PosteriorViews):
             draws.append(chain.draws)
         trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
         states = tuple(chain.state for chain in chains if chain.state is not None)
-        if settings["likelihood"] == "gaussian":
+        if not LIKELIHOODS[settings["likelihood"]].has_latents:
             # Here the target is y, which need not be kept with every chain.
             states = tuple({k: v for k, v in s.items() if k != "target"} for s in states)
         return cls(draws, trace, encoding, settings, scale, states)
 
-    def starts(self, y: FloatArray) -> list[Start]:
+    def starts(self, y: FloatArray) -> list[ChainProgress]:
         """Return the chains as starts of a run that goes on with them, given the engine's y."""
+        if not self.states:
+            raise ValueError(
+                "This model was saved without the state of its chains (include_state=False), so "
+                "they cannot go on: fit it again."
+            )
         draws = split_draws(self.draws, self.n_chains, self.encoding)
         nothing = {name.removeprefix("accept_"): np.zeros(0) for name in self.trace}
         nothing["burn_sigma"] = np.zeros(0)
         return [
-            Start(Chain(part, nothing, {"target": y, **state}), 0)
+            ChainProgress(Chain(part, nothing, {"target": y, **state}), 0)
             for part, state in zip(draws, self.states, strict=True)
         ]
 
     def extended(self, run: Run) -> Posterior:
         """Return the posterior with the new draws of a run that began with `starts`."""
         chains = []
+        units = self.likelihood.trace_units(self.scale)
         for number, chain in enumerate(run.chains):
-            new = _user_trace(chain.trace, self.scale)
+            new = _user_trace(chain.trace, units)
             trace = {
                 name: np.concatenate([old[number], new[name]]) for name, old in self.trace.items()
             }
@@ -139,7 +145,7 @@ class Posterior(PosteriorViews):
 
     @classmethod
     def constant(
-        cls, encoding: Encoding, n_trees: int, shape: tuple[int, int], scale: OutcomeScale
+        cls, encoding: Encoding, n_trees: int, shape: tuple[int, int], outcome: Outcome
     ) -> Posterior:
         """Return the posterior of an outcome without variation: ensembles of empty trees."""
         n_draws = shape[0] * shape[1]
@@ -158,10 +164,16 @@ class Posterior(PosteriorViews):
         nan, zero, one = np.full(shape, np.nan), np.zeros(shape), np.ones(shape)
         trace = {"sigma": zero, "theta": nan, "leaf_sd": zero, "n_leaves": one, "depth": zero}
         trace["axis_share"] = nan
-        trace.update({f"accept_{move}": nan for move in MOVES})
+        trace.update({f"accept_{move}": nan for move in _core.MOVES})
         trace["burn_sigma"] = np.zeros((shape[0], 0))
-        draws = _core.Draws.from_arrays(arrays, encoding.p_cont, list(encoding.n_levels))
-        return cls(draws, trace, encoding, {"likelihood": "gaussian", "n_trees": n_trees}, scale)
+        draws = draws_from_arrays(arrays, encoding)
+        settings = {"likelihood": outcome.likelihood.name, "n_trees": n_trees}
+        return cls(draws, trace, encoding, settings, outcome.scale)
+
+    @property
+    def likelihood(self) -> Likelihood:
+        """Return how outcomes depend on f."""
+        return LIKELIHOODS[self.settings["likelihood"]]
 
     @property
     def n_chains(self) -> int:
@@ -170,7 +182,7 @@ class Posterior(PosteriorViews):
 
     @property
     def n_draws(self) -> int:
-        """Return the number of kept draws a chain."""
+        """Return the number of kept draws per chain."""
         return int(self.trace["sigma"].shape[1])
 
     @property
@@ -195,9 +207,7 @@ class Posterior(PosteriorViews):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.draws = _core.Draws.from_arrays(
-            state["draws"], self.encoding.p_cont, list(self.encoding.n_levels)
-        )
+        self.draws = draws_from_arrays(state["draws"], self.encoding)
 
     def predict(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return every draw of f at the rows of X.
@@ -268,7 +278,7 @@ class Posterior(PosteriorViews):
         q : float or sequence of float
             Probabilities.
         kind : {"mean", "outcome"}, default="mean"
-            Of what.
+            Whether of f or of a new outcome, at weight one.
         n_jobs : int or None
             Threads, counted as joblib does.
 
@@ -298,16 +308,15 @@ class Posterior(PosteriorViews):
         y with observation weight one, from the mixture of normals over the draws, exactly.
         """
         check_choice("kind", kind, ("mean", "outcome"))
-        noise = None
+        noise_sd = None
         if kind == "outcome":
-            noise = (self.trace["sigma"].ravel() / (self.scale.scale or 1.0)).astype(np.float64)
-        probit = self.settings["likelihood"] == "probit"
+            noise_sd = self.likelihood.noise_sd(self.likelihood.noise_of(self.trace), self.scale)
         result = self.draws.summarise(
             columns.to_core(),
-            "probit" if probit else "identity",
-            float(self.settings["offset"]) if probit else 0.0,
+            self.likelihood.link,
+            self._offset,
             [float(q) for q in quantiles],
-            noise,
+            noise_sd,
             effective_jobs(n_jobs),
         )
         mean, sd, levels = (
@@ -324,22 +333,26 @@ class Posterior(PosteriorViews):
         n_draws = int(self.draws.n_draws)
         step = max(BLOCK_NUMBERS // max(n_draws, 1), 1)
         jobs = effective_jobs(n_jobs)
-        offset = float(self.settings.get("offset", 0.0))
         for begin in range(0, columns.n_rows, step):
             rows = slice(begin, min(begin + step, columns.n_rows))
             part = columns.take(rows).to_core()
             f = self.draws.predict(part, "identity", 0.0, jobs).astype(np.float64)
-            f += offset
+            f += self._offset
             f *= self.scale.scale
             f += self.scale.location
             yield rows, f
 
-    def probability_blocks(
+    @property
+    def _offset(self) -> float:
+        """What the engine's f leaves out; a constant outcome has none."""
+        return float(self.settings.get("offset", 0.0))
+
+    def mean_blocks(
         self, columns: EncodedTable, n_jobs: int | None = None
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield rows and all draws of the probability Phi(offset + f) at them."""
-        for rows, latent in self.blocks(columns, n_jobs):
-            yield rows, ndtr(latent)
+        """Yield rows and all draws of the mean of an outcome at them."""
+        for rows, f in self.blocks(columns, n_jobs):
+            yield rows, self.likelihood.mean(f)
 
     def sample_y(
         self,
@@ -359,7 +372,7 @@ class Posterior(PosteriorViews):
         X : table of shape (n, n_features)
             Any table that `fit` takes.
         n_samples : int
-            Draws a row.
+            Draws per row.
         random_state : RandomState
             Source of the noise and of the choice of draws.
         n_jobs : int or None
@@ -379,11 +392,12 @@ class Posterior(PosteriorViews):
         random_state.shuffle(chosen)
         taken, position = np.unique(chosen, return_inverse=True)
         thinned = self._take(taken)
-        out = np.empty((columns.n_rows, n_samples))
-        for rows, f in thinned.blocks(columns, n_jobs):
-            out[rows] = f[position].T
-        out += random_state.standard_normal(out.shape) * self.trace["sigma"].ravel()[chosen]
-        return out
+        f = np.empty((columns.n_rows, n_samples))
+        for rows, draws in thinned.blocks(columns, n_jobs):
+            f[rows] = draws[position].T
+        noise = self.likelihood.noise_of(self.trace)
+        noise = {name: values.ravel()[chosen] for name, values in noise.items()}
+        return self.likelihood.simulate(f, noise, None, random_state)
 
     def _take(self, index: NDArray[np.intp]) -> Posterior:
         """Return a posterior of one chain with some of the draws."""
@@ -452,13 +466,9 @@ def _cut_chain(chain: Chain, length: int, encoding: Encoding) -> Chain:
     return Chain(take_draws(chain.draws, np.arange(length), encoding), trace, state)
 
 
-def _user_trace(trace: Trace, scale: OutcomeScale) -> Trace:
+def _user_trace(trace: Trace, units: dict[str, float]) -> Trace:
     """Turn a chain's trace into the user's names and units."""
-    user = {
-        f"accept_{name}" if name in MOVES else name: np.array(values, np.float64)
+    return {
+        f"accept_{name}" if name in _core.MOVES else name: values * units.get(name, 1.0)
         for name, values in trace.items()
     }
-    user["sigma"] *= scale.sigma_unit
-    user["burn_sigma"] *= scale.sigma_unit
-    user["leaf_sd"] *= scale.scale
-    return user

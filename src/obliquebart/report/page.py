@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart.explain.evaluation import ClassEvaluation, Evaluation, evaluate, score_text
+from obliquebart.explain.evaluation import Evaluation, evaluate, score_text
 from obliquebart.explain.overview import (
     Learnt,
     TextTable,
@@ -23,6 +23,7 @@ from obliquebart.explain.overview import (
 )
 from obliquebart.explain.trees import Tree
 from obliquebart.files.container import write_file
+from obliquebart.posterior.advice import HEADLINES
 from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells, diagnose
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.report import pictures
@@ -145,7 +146,7 @@ def report_html(
 
 def _lead(model: Any, evaluation: Evaluation, source: str | None) -> str:
     encoding = model._fitted.encoding
-    kind = "Classification" if isinstance(evaluation, ClassEvaluation) else "Regression"
+    kind = model._likelihood.task.capitalize()
     words = f"{kind} by oblique Bayesian additive regression trees on {encoding.p_cont} continuous "
     words += f"and {encoding.p_cat} categorical columns, judged on {evaluation.n_table} rows"
     return words + (f" of {source}." if source else ".")
@@ -163,12 +164,8 @@ def _in_short(
         for sentence in diagnostics.advice
     ]
     if advice:
-        if any("do not agree" in sentence for sentence in advice):
-            headline = "Not converged yet."
-        elif any("uncertain" in sentence for sentence in advice):
-            headline = "Few independent draws."
-        else:
-            headline = "Some parameters move slowly."
+        findings = {finding for d in diagnoses.values() for finding in d.findings}
+        headline = next(words for finding, words in HEADLINES.items() if finding in findings)
         verdict = [f"<strong>{headline}</strong>", *map(_text, advice[:MAX_ADVICE])]
         if len(advice) > MAX_ADVICE:
             verdict.append(f"{len(advice) - MAX_ADVICE} more of this kind are in the tables below.")
@@ -197,7 +194,7 @@ def _convergence(posteriors: dict[str, Posterior], diagnoses: dict[str, Diagnost
     body = (
         "<p>R-hat compares the chains: 1 is agreement, above 1.01 they have not yet forgotten "
         "where they started. The effective sample size (ESS) says how many independent draws they "
-        "are worth, for the middle (bulk) and the ends (tail); it should be 100 a chain or more. "
+        "are worth, for the middle (bulk) and the ends (tail); it should be 100 per chain or more. "
         "f[i] is the prediction at row i.</p>"
     )
     for i, (label, posterior) in enumerate(posteriors.items()):

@@ -12,10 +12,9 @@ from obliquebart import _core
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.training import CoreProblem
 
-__all__ = ["Chain", "Recorder", "Runner", "Start", "State", "Task", "Trace"]
+__all__ = ["Chain", "ChainProgress", "ChainRunner", "ChainTask", "Recorder", "State", "Trace"]
 
 Trace = dict[str, NDArray[np.float64]]
-
 # What `_core.Sampler.state` returns: arrays and numbers.
 State = dict[str, Any]
 
@@ -28,33 +27,33 @@ class Chain(NamedTuple):
     state: State | None = None
 
 
-class Start(NamedTuple):
+class ChainProgress(NamedTuple):
     """A chain to go on with, and how many sweeps of the schedule it has behind it."""
 
     chain: Chain
     n_done: int
 
 
-class Task(NamedTuple):
+class ChainTask(NamedTuple):
     """What one chain has to do; without a start it begins anew."""
 
     schedule: Schedule
     seed: int
     chain: int
-    start: Start | None = None
+    start: ChainProgress | None = None
 
 
 class Recorder(Protocol):
-    """Puts chains away while they run, called by the threads that run them."""
+    """Saves chains while they run; called by the threads that run them."""
 
     def stage(self, chain: int) -> int:
         """Return the number of sweeps after which the chain should visit again."""
 
     def visit(self, chain: int, so_far: Callable[[], Chain]) -> None:
-        """Put the chain away if it is time to."""
+        """Save the chain if it is time to."""
 
     def keep(self, chain: int, result: Chain, *, finished: bool) -> None:
-        """Put away a chain that has ended, at the end of the schedule or stopped before."""
+        """Save a chain that has ended, at the end of the schedule or stopped before."""
 
     def report(self) -> None:
         """Warn of what went wrong since the last report; called by the watching thread."""
@@ -63,13 +62,13 @@ class Recorder(Protocol):
         """Write what has not been written yet."""
 
 
-class Runner:
-    """One chain on its way, stage by stage, from its start to the end of the schedule.
+class ChainRunner:
+    """Runs one chain, stage by stage, from its start to the end of the schedule.
 
     Where the stages end makes no difference to the draws, nor does going on from a start.
     """
 
-    def __init__(self, task: Task, recorder: Recorder | None = None) -> None:
+    def __init__(self, task: ChainTask, recorder: Recorder | None = None) -> None:
         self._task = task
         self._schedule = task.schedule
         self._recorder = recorder
@@ -117,7 +116,7 @@ class Runner:
         return result
 
     def snapshot(self) -> dict[str, Any]:
-        """Return sweep, sigma and acceptance now; called by the watching thread."""
+        """Return sweep, acceptance and the noise's scalars now; called by the watching thread."""
         n_done, control = self._now
         snapshot = control.snapshot()
         if snapshot["sweep"] > 0:

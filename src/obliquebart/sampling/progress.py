@@ -1,9 +1,10 @@
-"""The progress display of a fit: a line a chain, quiet where nobody watches."""
+"""The progress display of a fit: one line per chain, quiet where nobody watches."""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
@@ -25,7 +26,7 @@ QUIET_SECONDS = 1.0
 
 
 class FitProgress:
-    """Shows for each chain its sweep, sigma, acceptance and the time left.
+    """Shows for each chain its sweep, its noise, acceptance and the time left.
 
     Parameters
     ----------
@@ -34,8 +35,9 @@ class FitProgress:
         All are silent for the first second.
     n_sweeps : int
         The sweeps of a chain.
-    sigma_unit : float or None
-        The engine's sigma times this is in the units of y; None hides sigma.
+    noise_units : dict of str to (str, float)
+        Scalars of the noise to show, by their name in the engine's snapshot: their symbol, and
+        what 1 of the engine's units is in the user's.
     title : str
         Put before the number of the chain.
     console : rich.console.Console, optional
@@ -46,7 +48,7 @@ class FitProgress:
         self,
         mode: bool | str,
         n_sweeps: int = 1,
-        sigma_unit: float | None = 1.0,
+        noise_units: Mapping[str, tuple[str, float]] | None = None,
         title: str = "",
         console: Console | None = None,
     ) -> None:
@@ -55,7 +57,7 @@ class FitProgress:
         watched = self._console.is_terminal or self._console.is_jupyter
         self._enabled = mode is True or (mode == "auto" and watched)
         self._n_sweeps = n_sweeps
-        self._sigma_unit = sigma_unit
+        self._noise_units = dict(noise_units or {})
         self._title = title
         self._n_chains = 0
         self._started = math.inf
@@ -106,7 +108,8 @@ class FitProgress:
     def _state(self, snapshot: dict[str, Any]) -> str:
         if int(snapshot["sweep"]) == 0:
             return "waiting"
-        accepted = f"accepted {float(snapshot['acceptance']):.0%}"
-        if self._sigma_unit is None:
-            return accepted
-        return f"σ {float(snapshot['sigma']) * self._sigma_unit:.4g}  {accepted}"
+        shown = [
+            f"{symbol} {float(snapshot[name]) * unit:.4g}"
+            for name, (symbol, unit) in self._noise_units.items()
+        ]
+        return "  ".join([*shown, f"accepted {float(snapshot['acceptance']):.0%}"])

@@ -1,7 +1,7 @@
 """An order of the training rows in which neighbours tend to fall into the same leaves.
 
 The posterior does not depend on the order of the rows, but the time of a sweep does: the engine
-goes through blocks of `BLOCK` rows and skips the leaves that a block does not touch. So rows are
+goes through blocks of rows and skips the leaves that a block does not touch. So rows are
 cut in halves, each half at the median of the column that tells most about y there, down to blocks.
 """
 
@@ -10,11 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["BLOCK", "FEWEST_ROWS", "row_order"]
+from obliquebart import _core
 
-BLOCK = 1024
-# With fewer rows trees are small, and everything is in the cache anyway.
-FEWEST_ROWS = 32 * BLOCK
+__all__ = ["row_order"]
+
+BLOCK = _core.BLOCK_ROWS
+# With fewer rows the engine goes through all leaves of every block.
+FEWEST_ROWS = _core.FEWEST_MASKED_ROWS
 # Rows of a part that choose its column, in groups.
 SAMPLE = 512
 QUARTERS = 4

@@ -1,4 +1,4 @@
-"""Run the chains: in threads of this process, or as pickled work on a joblib backend."""
+"""Run the chains of a posterior: in threads of this process, or on a joblib backend."""
 
 from __future__ import annotations
 
@@ -9,27 +9,57 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 from joblib.parallel import get_active_backend
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from obliquebart import _core
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem
-from obliquebart.sampling.chain import Chain, Recorder, Runner, Start, State, Task, Trace
+from obliquebart.sampling.chain import (
+    Chain,
+    ChainProgress,
+    ChainRunner,
+    ChainTask,
+    Recorder,
+    State,
+    Trace,
+)
 from obliquebart.sampling.memory import require_memory
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.table.encoded import EncodedTable
 
-__all__ = ["Run", "check_seed", "effective_jobs", "new_seed", "run"]
+__all__ = ["Run", "RunRequest", "check_seed", "effective_jobs", "new_seed", "run"]
 
 POLL_SECONDS = 0.1
 # What a kept tree costs at least: its structure's number and one leaf output.
 SMALLEST_TREE_BYTES = 8
 
 
+class RunRequest(NamedTuple):
+    """The chains of one posterior."""
+
+    problem: TrainingProblem
+    settings: _core.Settings
+    schedule: Schedule
+    seed: int
+    """Unsigned, 64 bits; chain c takes the c-th stream of it."""
+    starts: Sequence[ChainProgress | None] | None = None
+    """Where each chain goes on; None begins a new one. The draws are those of a chain that was
+    never interrupted, bit for bit."""
+    recorder: Recorder | None = None
+    """Gets the chains while they run. In other processes that is when a chain has finished."""
+
+    @property
+    def tasks(self) -> list[ChainTask]:
+        """What each chain has to do."""
+        starts = self.starts or [None] * self.schedule.n_chains
+        return [
+            ChainTask(self.schedule, self.seed, chain, start) for chain, start in enumerate(starts)
+        ]
+
+
 class Run(NamedTuple):
-    """The chains of a fit; shorter ones than asked for where the user stopped it."""
+    """The chains of a posterior; shorter ones than asked for where the user stopped it."""
 
     chains: list[Chain]
     interrupted: bool
@@ -68,16 +98,8 @@ def effective_jobs(n_jobs: int | None) -> int:
     return max(int(joblib.effective_n_jobs(n_jobs)), 1)
 
 
-def run(
-    problem: TrainingProblem,
-    schedule: Schedule,
-    seed: int,
-    n_jobs: int | None = None,
-    progress: FitProgress | None = None,
-    starts: Sequence[Start | None] | None = None,
-    recorder: Recorder | None = None,
-) -> Run:
-    """Run the chains of one fit.
+def run(request: RunRequest, n_jobs: int | None = None, progress: FitProgress | None = None) -> Run:
+    """Run the chains of one posterior.
 
     A chain's draws depend on the seed and its number only, never on `n_jobs` or on the
     backend. A KeyboardInterrupt stops all chains and returns what they have kept; it is raised
@@ -85,36 +107,23 @@ def run(
 
     Parameters
     ----------
-    problem : TrainingProblem
-        Columns, outcomes and settings.
-    schedule : Schedule
-        Chains and sweeps.
-    seed : int
-        Unsigned, 64 bits; chain c takes the c-th stream of it.
+    request : RunRequest
+        What to run.
     n_jobs : int or None
         Chains at a time, and threads within a chain where there are more jobs than chains.
     progress : FitProgress or None
         Told every tenth of a second how far the chains are.
-    starts : sequence of Start or None, one for each chain
-        Where a chain goes on; None begins a new one. The draws are those of a chain that was never
-        interrupted, bit for bit.
-    recorder : Recorder or None
-        Gets the chains while they run. In other processes that is when a chain has finished.
 
     Returns
     -------
     Run
-        One `Chain` a chain, in order; chains without a draw are left out after an interrupt.
+        The chains in order; those without a draw are left out after an interrupt.
     """
-    _require_memory(problem, schedule)
+    _require_memory(request)
     jobs = effective_jobs(n_jobs)
-    tasks = [
-        Task(schedule, seed, chain, starts[chain] if starts else None)
-        for chain in range(schedule.n_chains)
-    ]
     if _wants_processes():
-        return _run_on_backend(problem, tasks, jobs, recorder)
-    return _run_in_threads(problem, tasks, jobs, progress or FitProgress(False), recorder)
+        return _run_on_backend(request, jobs)
+    return _run_in_threads(request, jobs, progress or FitProgress(False))
 
 
 def _wants_processes() -> bool:
@@ -124,34 +133,28 @@ def _wants_processes() -> bool:
     return not getattr(backend, "supports_sharedmem", False)
 
 
-def _require_memory(problem: TrainingProblem, schedule: Schedule) -> None:
-    n_trees = int(problem.settings.n_trees)
-    kept = schedule.n_chains * schedule.n_draws * n_trees * SMALLEST_TREE_BYTES
+def _require_memory(request: RunRequest) -> None:
+    schedule, n_rows = request.schedule, request.problem.table.n_rows
+    n_trees = int(request.settings.n_trees)
     require_memory(
-        kept,
+        schedule.n_chains * schedule.n_draws * n_trees * SMALLEST_TREE_BYTES,
         f"Keeping {schedule.n_chains} chains of {schedule.n_draws} draws of {n_trees} trees",
         "Lower n_draws, n_chains or n_trees, or keep fewer sweeps with n_thin.",
     )
     require_memory(
-        # A leaf code a row and tree is one byte, for the current and for the proposed partition.
-        2 * problem.columns.n_rows * n_trees,
-        f"A chain with {n_trees} trees on {problem.columns.n_rows} rows",
+        _core.chain_bytes(n_rows, n_trees),
+        f"A chain with {n_trees} trees on {n_rows} rows",
         "Lower n_trees or fit a sample of the rows.",
     )
 
 
-def _run_in_threads(
-    problem: TrainingProblem,
-    tasks: list[Task],
-    jobs: int,
-    progress: FitProgress,
-    recorder: Recorder | None,
-) -> Run:
-    problem.settings.n_threads = max(jobs // len(tasks), 1)
-    core = problem.to_core()
-    runners = [Runner(task, recorder) for task in tasks]
+def _run_in_threads(request: RunRequest, jobs: int, progress: FitProgress) -> Run:
+    tasks, recorder = request.tasks, request.recorder
+    request.settings.n_threads = max(jobs // len(tasks), 1)
+    core = request.problem.to_core(request.settings)
+    runners = [ChainRunner(task, recorder) for task in tasks]
 
-    def work(runner: Runner) -> Chain | None:
+    def work(runner: ChainRunner) -> Chain | None:
         return runner.start if runner.stopped else runner.run(core)
 
     pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
@@ -180,7 +183,7 @@ def _run_in_threads(
 
 def _watch(
     futures: list[Future[Chain | None]],
-    runners: list[Runner],
+    runners: list[ChainRunner],
     progress: FitProgress,
     recorder: Recorder | None,
 ) -> None:
@@ -200,59 +203,41 @@ def _watch(
 _PlainChain = tuple[dict[str, Any], Trace, State | None, int]
 
 
-class _Work(NamedTuple):
-    """One chain's work as plain arrays, for another process or machine."""
-
-    columns: EncodedTable
-    y: NDArray[np.float64]
-    weights: NDArray[np.float64] | None
-    settings: dict[str, Any]
-    task: Task
-    start: _PlainChain | None
+def _run_remotely(
+    problem: TrainingProblem, settings: dict[str, Any], task: ChainTask, start: _PlainChain | None
+) -> _PlainChain:
+    if start is not None:
+        task = task._replace(start=_from_plain(problem.table, start))
+    chain = ChainRunner(task).run(problem.to_core(settings_from_dict(settings)))
+    return _to_plain(ChainProgress(chain, task.schedule.n_sweeps))
 
 
-def _run_remotely(work: _Work) -> _PlainChain:
-    problem = TrainingProblem(work.columns, work.y, work.weights, settings_from_dict(work.settings))
-    task = work.task
-    if work.start is not None:
-        task = task._replace(start=_from_plain(work.columns, work.start))
-    chain = Runner(task).run(problem.to_core())
-    return _to_plain(Start(chain, task.schedule.n_sweeps))
-
-
-def _run_on_backend(
-    problem: TrainingProblem, tasks: list[Task], jobs: int, recorder: Recorder | None
-) -> Run:
-    columns, y, weights, _ = problem
-    settings = settings_to_dict(problem.settings)
+def _run_on_backend(request: RunRequest, jobs: int) -> Run:
+    problem, recorder = request.problem, request.recorder
+    settings = settings_to_dict(request.settings)
     call: Callable[..., Any] = joblib.delayed(_run_remotely)
-    works = [
-        _Work(columns, y, weights, settings, task._replace(start=None), _maybe_plain(task.start))
-        for task in tasks
+    calls = [
+        call(problem, settings, task._replace(start=None), task.start and _to_plain(task.start))
+        for task in request.tasks
     ]
-    # One after another, if possible, so that a finished chain is put away at once.
+    # One after another, if possible, so that a finished chain is saved at once.
     backend, _ = get_active_backend()
     return_as = "generator" if getattr(backend, "supports_return_generator", False) else "list"
-    results = joblib.Parallel(n_jobs=jobs, return_as=return_as)(call(work) for work in works)
     chains = []
-    for task, result in zip(tasks, results, strict=True):
-        chains.append(_from_plain(columns, result).chain)
+    for number, result in enumerate(joblib.Parallel(n_jobs=jobs, return_as=return_as)(calls)):
+        chains.append(_from_plain(problem.table, result).chain)
         if recorder is not None:
-            recorder.keep(task.chain, chains[-1], finished=True)
+            recorder.keep(number, chains[-1], finished=True)
             recorder.report()
     return Run(chains, interrupted=False)
 
 
-def _maybe_plain(start: Start | None) -> _PlainChain | None:
-    return None if start is None else _to_plain(start)
+def _to_plain(progress: ChainProgress) -> _PlainChain:
+    draws, trace, state = progress.chain
+    return draws.to_arrays(), trace, state, progress.n_done
 
 
-def _to_plain(start: Start) -> _PlainChain:
-    draws, trace, state = start.chain
-    return draws.to_arrays(), trace, state, start.n_done
-
-
-def _from_plain(columns: EncodedTable, plain: _PlainChain) -> Start:
+def _from_plain(table: EncodedTable, plain: _PlainChain) -> ChainProgress:
     arrays, trace, state, n_done = plain
-    draws = _core.Draws.from_arrays(arrays, len(columns.x_cont), columns.n_levels)
-    return Start(Chain(draws, trace, state), n_done)
+    draws = _core.Draws.from_arrays(arrays, len(table.x_cont), table.n_levels)
+    return ChainProgress(Chain(draws, trace, state), n_done)

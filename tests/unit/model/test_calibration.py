@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 
 import numpy as np
 import pytest
 from scipy import stats
 
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.calibration import calibrate
-from obliquebart.model.outcome import binary_outcome, continuous_outcome
-from obliquebart.model.parameters import Hyperparameters, Schedule
+from obliquebart.model.parameters import DEFAULTS, SCHEDULES, Hyperparameters
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
+
+continuous_outcome = LIKELIHOODS["gaussian"].encode
 
 
 def calibrated(y, p_cont=3, **given):
@@ -22,16 +25,17 @@ def calibrated(y, p_cont=3, **given):
 
 
 @pytest.mark.parametrize("estimator", [ObliqueBARTRegressor, ObliqueBARTClassifier])
-def test_signatures_repeat_the_defaults(estimator):
+def test_signatures_and_docstrings_have_the_one_default(estimator):
     parameters = inspect.signature(estimator).parameters
-    defaults = {**vars(Hyperparameters()), **vars(Schedule())}
-    if estimator is ObliqueBARTClassifier:
-        defaults["n_burn"] = 1000
-    shared = set(defaults) & set(parameters)
+    defaults = {**vars(DEFAULTS), **vars(SCHEDULES[estimator._likelihood.task])}
+    shared = [name for name in defaults if name in parameters]
     assert {name: parameters[name].default for name in shared} == {
         name: defaults[name] for name in shared
     }
     assert len(shared) >= 14
+    for name, parameter in parameters.items():
+        (line,) = re.findall(rf"^(?:\w+, )?{name}\b.* : .*, default=.*$", estimator.__doc__, re.M)
+        assert repr(parameter.default).replace("'", '"') in line.partition("default=")[2]
 
 
 def test_sigma_is_below_sd_of_y_with_its_quantile(rng):
@@ -104,7 +108,8 @@ def test_paper_prior_is_the_paper_in_every_respect():
 
 
 def test_probit_calibration():
-    outcome = binary_outcome(np.array([True, False, False, False]))
+    probit = LIKELIHOODS["probit"]
+    outcome = probit.part(probit.encode(np.array([True, False, False, False])), 0)
     settings = calibrate(Hyperparameters(n_trees=100, k=2.0).validated(), outcome, 2)
     assert settings.leaf_sd == pytest.approx(3 / (2 * 10))
     assert settings.offset == pytest.approx(stats.norm.ppf(0.25))

@@ -12,6 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from helpers import small_models
 from obliquebart import ObliqueBARTRegressor
+from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.posterior.diagnostics import Diagnostics, choose_rows, diagnose, measure
 
 
@@ -23,6 +24,7 @@ def judged(chains, **settings):
 
 class FakePosterior:
     n_trees = 10
+    likelihood = LIKELIHOODS["gaussian"]
 
     def __init__(self, chains, settings):
         nan = np.full_like(chains, np.nan)
@@ -97,7 +99,7 @@ def test_advice_names_a_sufficient_number_of_draws(rng):
     quantity = result["sigma"]._replace(rhat=1.0, ess_bulk=200.0, ess_tail=300.0)
     advice = Diagnostics(FakePosterior(chains, {}), [quantity]).advice
     assert advice == [
-        "The bulk ESS is 200 for sigma, below 400 (100 a chain): means and intervals are "
+        "The bulk ESS is 200 for sigma, below 400 (100 per chain): means and intervals are "
         "uncertain. About n_draws=2000 would be enough: sample_more(1000) goes on from here."
     ]
 

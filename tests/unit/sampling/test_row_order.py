@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from obliquebart import ObliqueBARTRegressor, _core
+from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.training import TrainingProblem
 from obliquebart.sampling.row_order import BLOCK, FEWEST_ROWS, row_order
 from obliquebart.table.encoded import EncodedTable
@@ -65,7 +67,8 @@ def test_x_y_and_weights_stay_together():
     settings.n_trees = 1
     settings.sigma = 1e-3
     settings.sigma_fixed = True
-    ready = TrainingProblem(EncodedTable(x_cont, x_cat, [5]), y, weights, settings).to_core()
+    outcome = Outcome(y, weights, OutcomeScale(), LIKELIHOODS["gaussian"])
+    ready = TrainingProblem(EncodedTable(x_cont, x_cat, [5]), outcome).to_core(settings)
     assert not np.array_equal(ready.y, y)
     np.testing.assert_array_equal(np.sort(ready.y), np.sort(y))
     np.testing.assert_array_equal(ready.weights, ready.y + 2)

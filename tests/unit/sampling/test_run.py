@@ -197,7 +197,8 @@ def shown(console):
 def display(mode, *, terminal, monkeypatch, quiet=0.0):
     monkeypatch.setattr("obliquebart.sampling.progress.QUIET_SECONDS", quiet)
     console = Console(file=io.StringIO(), force_terminal=terminal, width=150)
-    progress = FitProgress(mode, n_sweeps=100, sigma_unit=2.0, title="blue ", console=console)
+    noise_units = {"sigma": ("σ", 2.0)}
+    progress = FitProgress(mode, 100, noise_units, title="blue ", console=console)
     progress.open(2)
     snapshots = [
         {"sweep": 40, "sigma": 1.25, "acceptance": 0.31},

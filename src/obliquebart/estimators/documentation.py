@@ -1,0 +1,100 @@
+"""The parameters of the estimators, described once."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any, TypeVar
+
+from obliquebart.model.parameters import PRESETS
+
+__all__ = ["with_shared_parameters"]
+
+T = TypeVar("T", bound=type[Any])
+OURS, PAPER = PRESETS["default"], PRESETS["paper"]
+
+SHARED = f"""\
+n_trees : int
+    Trees of an ensemble.
+n_burn : int
+    Sweeps of each chain that are thrown away at its start.
+n_draws : int
+    Draws that each chain keeps.
+n_thin : int
+    Sweeps from one kept draw to the next.
+n_chains : int
+    Independent chains. All their draws are used; their agreement tells whether they have
+    converged.
+prior : {{"default", "paper"}}
+    "paper" is the model and sampler of the obliqueBART paper in every respect; "default" adds
+    what was found to help: a learned leaf scale, a sparsity for each column, more moves, no
+    empty leaves. Parameters below that are None follow it.
+rules : {{"oblique", "axis"}}
+    "axis" uses one column per rule; with ``prior="paper"`` that is classical BART.
+alpha, beta : float
+    A node at depth d splits with prior probability alpha (1 + d)^-beta.
+nu : float
+    sigma² has an inverse-gamma prior with nu degrees of freedom, such that sigma is below the
+    standard deviation of y with probability `sigma_quantile`.
+sigma_quantile : float or None
+    See `nu`. None is {OURS.sigma_quantile}; "paper": {PAPER.sigma_quantile}.
+theta_prior : pair of float or None
+    Beta prior (a, b) of theta, the probability that a column is part of an oblique rule. None:
+    (a, a (p - 1)) for each of the p continuous columns, so that a rule has one column on
+    average, with a = {OURS.theta_weight:g} / p but within 1 and 10; "paper": one theta for all
+    columns, (M, M (p - 1)) for M trees. With axis rules, a is the concentration of the
+    Dirichlet prior of the columns' weights, {OURS.axis_theta_a:g} by default.
+sigma : float or None
+    A number fixes the noise's standard deviation, in the units of y; None samples it.
+theta : float or None
+    A number in (0, 1] fixes theta; None samples it.
+min_samples_leaf : int or None
+    Training rows that a leaf must have. None is {OURS.min_samples_leaf}; "paper":
+    {PAPER.min_samples_leaf}, with empty leaves.
+categorical_features : "auto", None, or array of names, positions or booleans
+    Columns that are categories. "auto" takes the categorical and text columns of a data
+    frame, and none of an array.
+feature_scaling : {{"range", "rank", "blend", "joint"}} or None
+    How a continuous column is mapped to [-1, 1]: by its training range, by ranks, by the mean
+    of both, or by one range for all columns. None is "{OURS.feature_scaling}"; "paper":
+    "{PAPER.feature_scaling}".
+p_change, p_perturb : float or None
+    Shares of the moves that redraw a rule, and that move a rule a little. None is
+    {OURS.p_change} and {OURS.p_perturb}; "paper": none.
+n_jobs : int or None
+    Chains at a time, as in joblib; with more jobs than chains, threads within a chain, and
+    threads of a prediction. The draws do not depend on it.
+random_state : int, RandomState or None
+    An int gives the same draws at every call of `fit`.
+progress : bool or "auto"
+    Whether to show progress; "auto" does so on a terminal or in a notebook."""
+
+
+def with_shared_parameters(cls: T) -> T:
+    """Complete the Parameters section of a class's docstring.
+
+    It gets the shared parameters that the constructor has, beside those that the class describes
+    itself, in the constructor's order and with its defaults.
+    """
+    before, heading, rest = re.split(
+        r"(Parameters\n-+\n)", inspect.cleandoc(cls.__doc__ or ""), maxsplit=1
+    )
+    own, after = rest.split("\n\n", 1)
+    described = _entries(SHARED) | _entries(own)
+    defaults = {name: p.default for name, p in inspect.signature(cls).parameters.items()}
+    entries = [_entry(*described[name], defaults) for name in defaults if name in described]
+    cls.__doc__ = before + heading + "\n".join(entries) + "\n\n" + after
+    return cls
+
+
+def _entries(text: str) -> dict[str, tuple[str, str]]:
+    """Return first line and description of each parameter by its name, the first of several."""
+    pairs = (entry.split("\n", 1) for entry in re.split(r"\n(?=\S)", text))
+    return {re.split(r"\W", line, maxsplit=1)[0]: (line, rest) for line, rest in pairs}
+
+
+def _entry(line: str, description: str, defaults: dict[str, Any]) -> str:
+    names = line.partition(" : ")[0].split(", ")
+    # Several parameters that are all None are so once.
+    shown = dict.fromkeys(repr(defaults[name]).replace("'", '"') for name in names)
+    return f"{line}, default={' and '.join(shown)}\n{description}"

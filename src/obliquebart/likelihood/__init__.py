@@ -1,0 +1,12 @@
+"""Outcome models. A new one is a module with a `Likelihood` and a line in `LIKELIHOODS`."""
+
+from obliquebart.likelihood.base import Likelihood, NoiseScalar
+from obliquebart.likelihood.gaussian import Gaussian
+from obliquebart.likelihood.probit import Probit
+
+__all__ = ["LIKELIHOODS", "Likelihood", "NoiseScalar"]
+
+LIKELIHOODS: dict[str, Likelihood] = {
+    Gaussian.name: Gaussian(),
+    Probit.name: Probit(),
+}

@@ -1,0 +1,175 @@
+"""What Python knows about an outcome model; its sampling is in the engine, under the same name."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.model.parameters import CheckedHyperparameters, Task
+
+__all__ = ["CheckedOutcome", "FloatArray", "Likelihood", "NoiseScalar"]
+
+FloatArray = NDArray[np.float64]
+
+
+class NoiseScalar(NamedTuple):
+    """A number of the noise that the engine samples, such as sigma."""
+
+    name: str
+    """In the trace and in the engine's progress."""
+    symbol: str
+    """On the progress line and in pictures."""
+
+
+class CheckedOutcome(NamedTuple):
+    """What the user gave to `fit`, free of mistakes."""
+
+    rows: NDArray[np.int64] | None
+    """Rows of the table to fit, perhaps repeated; None for all of them."""
+    y: NDArray[Any]
+    """Outcomes at these rows."""
+    weights: FloatArray | None
+    """Their weights."""
+
+
+class Likelihood(ABC):
+    """How an outcome depends on f, the sum of the trees, at its row.
+
+    The engine works in units of its own, the user's numbers are `OutcomeScale` away. Everything
+    outside this package asks these attributes and methods and knows no likelihood by name.
+
+    Attributes
+    ----------
+    name : str
+        The engine's name of it; also in model files.
+    task : {"regression", "classification"}
+        Whether outcomes are numbers, with one posterior, or labels.
+    link : str
+        The engine's name of the map from f to the mean of an outcome.
+    noise : tuple of NoiseScalar
+        What predictions need besides f. The trace of the engine has them.
+    has_latents : bool
+        Whether the chain's target is sampled, so that its state must keep it.
+    target_dtype : dtype
+        Of `Outcome.values` before `part`.
+    mean_label : str
+        What a posterior mean is called in pictures.
+    mean_range : tuple of float or None
+        Between which numbers a mean lies, where there are such.
+    boundary : float or None
+        A mean at which a decision changes.
+    """
+
+    name: ClassVar[str]
+    task: ClassVar[Task]
+    link: ClassVar[str]
+    noise: ClassVar[tuple[NoiseScalar, ...]] = ()
+    has_latents: ClassVar[bool]
+    target_dtype: ClassVar[DTypeLike]
+    mean_label: ClassVar[str] = "mean of f"
+    mean_range: ClassVar[tuple[float, float] | None] = None
+    boundary: ClassVar[float | None] = None
+
+    @property
+    def has_classes(self) -> bool:
+        """Whether outcomes are labels."""
+        return self.task == "classification"
+
+    # ---- the outcome -----------------------------------------------------------------------------
+
+    @abstractmethod
+    def read(self, y: Any, sample_weight: Any, n_rows: int) -> CheckedOutcome:
+        """Check what the user gave."""
+
+    @abstractmethod
+    def encode(self, y: NDArray[Any], weights: FloatArray | None = None) -> Outcome:
+        """Return checked outcomes in the engine's units."""
+
+    def titles(self, classes: NDArray[Any] | None) -> list[str]:
+        """Return what distinguishes the posteriors of a model, one text for each of them."""
+        return [""]
+
+    def part(self, outcome: Outcome, i: int) -> Outcome:
+        """Return the outcome of posterior i of a model."""
+        return outcome
+
+    @abstractmethod
+    def is_target(self, values: NDArray[Any], classes: NDArray[Any] | None) -> bool:
+        """Say whether values of `target_dtype` from a file may be the `values` of an outcome."""
+
+    @abstractmethod
+    def check_observed(self, y: Any, n_rows: int) -> FloatArray:
+        """Return the user's outcomes of one posterior, as `log_density` takes them."""
+
+    @abstractmethod
+    def constant_warning(self, outcome: Outcome) -> str:
+        """Say what a model of a constant outcome is."""
+
+    # ---- the prior -------------------------------------------------------------------------------
+
+    @abstractmethod
+    def leaf_sd(self, parameters: CheckedHyperparameters, outcome: Outcome) -> float:
+        """Return the calibrated standard deviation of a leaf output in the engine's units."""
+
+    @abstractmethod
+    def noise_prior(self, parameters: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
+        """Return the engine's settings of the noise and of the offset."""
+
+    @abstractmethod
+    def unit(self, scale: OutcomeScale) -> str:
+        """Say what 1 is in the engine's units."""
+
+    # ---- from the engine's units to the user's ---------------------------------------------------
+
+    def trace_units(self, scale: OutcomeScale) -> dict[str, float]:
+        """Return what the engine's numbers in the trace are multiplied by, by name."""
+        return {"leaf_sd": scale.scale}
+
+    def noise_of(self, trace: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
+        """Return the traces of the noise's scalars."""
+        return {scalar.name: trace[scalar.name] for scalar in self.noise}
+
+    # ---- a new outcome ---------------------------------------------------------------------------
+
+    @abstractmethod
+    def mean(self, f: FloatArray) -> FloatArray:
+        """Return the mean of an outcome."""
+
+    @abstractmethod
+    def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray:
+        """Return the standard deviation of normal noise per draw, in the engine's units.
+
+        Raises
+        ------
+        ValueError
+            If an outcome is not f plus normal noise.
+        """
+
+    @abstractmethod
+    def simulate(
+        self,
+        f: FloatArray,
+        noise: Mapping[str, FloatArray],
+        weights: FloatArray | None,
+        random_state: np.random.RandomState,
+    ) -> FloatArray:
+        """Return a new outcome for each f; `noise` and `weights` broadcast against it."""
+
+    @abstractmethod
+    def log_density(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        noise: Mapping[str, FloatArray],
+        weights: FloatArray | None,
+    ) -> FloatArray:
+        """Return the log density of outcomes given f."""
+
+    @abstractmethod
+    def cdf(self, y: FloatArray, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the probability of an outcome below y given f; a step at y counts half."""

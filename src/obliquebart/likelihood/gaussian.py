@@ -1,0 +1,157 @@
+"""Numbers with normal noise: y ~ N(f(x), sigma² / weight)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+from scipy.stats import chi2
+
+from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Likelihood, NoiseScalar
+from obliquebart.model.outcome import Outcome, OutcomeScale, require_scale
+from obliquebart.model.parameters import DEFAULTS, CheckedHyperparameters
+from obliquebart.validation import check_outcome, check_weights
+
+__all__ = ["Gaussian"]
+
+
+class Gaussian(Likelihood):
+    """The engine's y is standardised; weights have mean 1, and sigma takes up their mean."""
+
+    name = "gaussian"
+    task = "regression"
+    link = "identity"
+    noise = (NoiseScalar("sigma", "σ"),)
+    has_latents = False
+    target_dtype = np.float64
+
+    def read(self, y: Any, sample_weight: Any, n_rows: int) -> CheckedOutcome:
+        """Leave out the rows of weight zero."""
+        values = check_outcome(y, n_rows)
+        weights = check_weights(sample_weight, n_rows)
+        rows = None
+        if weights is not None and not weights.all():
+            rows = np.flatnonzero(weights)
+            values, weights = values[rows], weights[rows]
+        return CheckedOutcome(rows, values, weights)
+
+    def encode(self, y: NDArray[Any], weights: FloatArray | None = None) -> Outcome:
+        """Standardise y by its (weighted) mean and its standard deviation.
+
+        The first step divides by a power of two, which is exact: outcomes of any magnitude work,
+        and outcomes multiplied by a power of two give the same standardised values. Weights
+        multiplied by a constant give the same weights, and sigma takes up the constant.
+        """
+        exponent = math.frexp(float(np.abs(y).max()))[1]
+        mantissa = np.ldexp(y, -exponent)
+        mean_weight = 1.0
+        if weights is not None:
+            relative = weights / weights.max()
+            mean_weight = float(weights.max() * relative.mean())
+            weights = None if (relative == 1.0).all() else relative / relative.mean()
+        # A constant y must come out as exactly zero, also where its mean would be rounded.
+        constant = bool(mantissa.min() == mantissa.max())
+        mean = float(mantissa[0] if constant else np.average(mantissa, weights=weights))
+        sd = 0.0 if constant else float(np.std(mantissa, ddof=1))
+        scale = math.ldexp(sd, exponent)
+        return Outcome(
+            values=(mantissa - mean) / sd if sd > 0 else np.zeros_like(y),
+            weights=weights,
+            scale=OutcomeScale(
+                location=math.ldexp(mean, exponent),
+                scale=scale,
+                sigma_unit=scale * math.sqrt(mean_weight),
+            ),
+            likelihood=self,
+        )
+
+    def is_target(self, values: NDArray[Any], classes: NDArray[Any] | None) -> bool:
+        return bool(np.isfinite(values).all())
+
+    def check_observed(self, y: Any, n_rows: int) -> FloatArray:
+        return check_outcome(y, n_rows)
+
+    def constant_warning(self, outcome: Outcome) -> str:
+        return (
+            f"All {len(outcome.values)} outcomes in y are equal: the model predicts this constant "
+            "and has no uncertainty."
+        )
+
+    def leaf_sd(self, parameters: CheckedHyperparameters, outcome: Outcome) -> float:
+        """Let the range of y, or with heavy tails four sd(y), span 2k deviations of f."""
+        spread = float(np.ptp(outcome.values)) / 4.0
+        if parameters.preset.robust_leaf:
+            spread = min(spread, 1.0)
+        return 2.0 * spread / (parameters.k * math.sqrt(parameters.n_trees))
+
+    def noise_prior(self, parameters: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
+        """Let sigma be fixed, or below sd(y) with probability `sigma_quantile`."""
+        no_offset = {"offset": 0.0}
+        if parameters.sigma is not None:
+            sigma = parameters.sigma / outcome.scale.sigma_unit
+            require_scale(f"sigma={parameters.sigma:g}", "noise", sigma, outcome)
+            return {**no_offset, "sigma": sigma, "sigma_fixed": True}
+        # sigma^2 = nu lambda / chi2_nu, so P(sigma < sd(y) = 1) = P(chi2_nu > nu lambda).
+        nu, quantile = parameters.nu, parameters.sigma_quantile
+        lambda_ = float(chi2.ppf(1.0 - quantile, nu)) / nu
+        if not (math.isfinite(lambda_) and lambda_ > 1e-100):
+            raise ValueError(
+                f"nu={nu:g} with sigma_quantile={quantile:g} gives no usable prior of sigma: take "
+                f"nu nearer to its default {DEFAULTS.nu:g}."
+            )
+        return {**no_offset, "sigma": 1.0, "sigma_fixed": False, "nu": nu, "lambda_": lambda_}
+
+    def unit(self, scale: OutcomeScale) -> str:
+        return f"{scale.scale:g}, the standard deviation of y"
+
+    def trace_units(self, scale: OutcomeScale) -> dict[str, float]:
+        """Give sigma in the units of y."""
+        sigma = scale.sigma_unit
+        return {**super().trace_units(scale), "sigma": sigma, "burn_sigma": sigma}
+
+    def mean(self, f: FloatArray) -> FloatArray:
+        """Return f itself."""
+        return f
+
+    def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray:
+        """Return sigma, of a row of weight one."""
+        return np.asarray(noise["sigma"].ravel() / (scale.scale or 1.0), dtype=np.float64)
+
+    def simulate(
+        self,
+        f: FloatArray,
+        noise: Mapping[str, FloatArray],
+        weights: FloatArray | None,
+        random_state: np.random.RandomState,
+    ) -> FloatArray:
+        """Add normal noise."""
+        z = random_state.standard_normal(f.shape)
+        return np.asarray(f + _sd(noise, weights) * z, dtype=np.float64)
+
+    def log_density(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        noise: Mapping[str, FloatArray],
+        weights: FloatArray | None,
+    ) -> FloatArray:
+        """Return the log of N(y; f, sigma² / weight)."""
+        sd = _sd(noise, weights)
+        z = (y - f) / sd
+        return np.asarray(-0.5 * z**2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi), dtype=np.float64)
+
+    def cdf(self, y: FloatArray, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
+        """Return Phi((y - f) / sigma)."""
+        # A constant outcome has no noise.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.nan_to_num((y - f) / noise["sigma"], nan=0.0)
+        return np.asarray(ndtr(z), dtype=np.float64)
+
+
+def _sd(noise: Mapping[str, FloatArray], weights: FloatArray | None) -> FloatArray:
+    sigma = noise["sigma"]
+    return sigma if weights is None else np.asarray(sigma / np.sqrt(weights), dtype=np.float64)

@@ -1,0 +1,130 @@
+"""Labels: P(y = 1) = Phi(offset + f(x)), by the data augmentation of Albert and Chib (1993).
+
+More than two classes are one such model per class against the rest.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_ndtr, ndtr, ndtri
+
+from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Likelihood
+from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.model.parameters import CheckedHyperparameters
+from obliquebart.validation import check_labels, check_weights, whole_weights
+
+__all__ = ["Probit"]
+
+
+class Probit(Likelihood):
+    """The engine's y is 0 or 1, and its latent scale is the user's: the noise has variance 1."""
+
+    name = "probit"
+    task = "classification"
+    link = "probit"
+    has_latents = True
+    target_dtype = np.int64
+    mean_label = "probability"
+    mean_range = (0.0, 1.0)
+    boundary = 0.5
+
+    def read(self, y: Any, sample_weight: Any, n_rows: int) -> CheckedOutcome:
+        """Repeat rows as often as their weights say."""
+        labels = check_labels(y, n_rows)
+        weights = check_weights(sample_weight, n_rows)
+        rows = None
+        if weights is not None and (weights != 1).any():
+            rows = np.repeat(np.arange(n_rows), whole_weights(weights))
+            labels = labels[rows]
+        return CheckedOutcome(rows, labels, None)
+
+    def encode(self, y: NDArray[Any], weights: FloatArray | None = None) -> Outcome:
+        """Give the classes numbers in sorted order; weights have become repeated rows."""
+        classes, codes = np.unique(y, return_inverse=True)
+        return Outcome(codes.astype(np.int64), None, OutcomeScale(), self, classes)
+
+    def titles(self, classes: NDArray[Any] | None) -> list[str]:
+        """Name every class of more than two; of two the second needs no name."""
+        labels = [] if classes is None else classes.tolist()
+        if len(labels) <= 2:
+            return [""] * (len(labels) - 1)
+        return [f"{label} " for label in labels]
+
+    def part(self, outcome: Outcome, i: int) -> Outcome:
+        """Return 1 for the second of two classes, or for class i of more, and 0 for others."""
+        code = i if outcome.classes is not None and len(outcome.classes) > 2 else 1
+        is_class = (outcome.values == code).astype(np.float64)
+        return Outcome(is_class, None, outcome.scale, self)
+
+    def is_target(self, values: NDArray[Any], classes: NDArray[Any] | None) -> bool:
+        """Take the numbers of classes."""
+        n_classes = 0 if classes is None else len(classes)
+        return bool(((values >= 0) & (values < n_classes)).all())
+
+    def check_observed(self, y: Any, n_rows: int) -> FloatArray:
+        """Take 0 and 1."""
+        labels = np.asarray(y)
+        if labels.shape != (n_rows,) or not np.isin(labels, (0, 1)).all():
+            raise ValueError(
+                f"y must be {n_rows} times 0 or 1 for a model of two classes: pass "
+                "y == model.classes_[1]."
+            )
+        return labels.astype(np.float64)
+
+    def constant_warning(self, outcome: Outcome) -> str:
+        label = outcome.classes.tolist()[0] if outcome.classes is not None else None
+        return f"y holds one class only ({label!r}): the model predicts it with probability 1."
+
+    def leaf_sd(self, parameters: CheckedHyperparameters, outcome: Outcome) -> float:
+        """Let f span (-3, 3) with k deviations on each side."""
+        return 3.0 / (parameters.k * math.sqrt(parameters.n_trees))
+
+    def noise_prior(self, parameters: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
+        """Set the offset so that f = 0 is the share of the class."""
+        offset = float(ndtri(outcome.values.mean()))
+        return {"offset": offset, "sigma": 1.0, "sigma_fixed": True}
+
+    def unit(self, scale: OutcomeScale) -> str:
+        return "1, the standard deviation of the latent noise"
+
+    def mean(self, f: FloatArray) -> FloatArray:
+        """Return the probability of the class."""
+        return np.asarray(ndtr(f), dtype=np.float64)
+
+    def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray:
+        """Raise ValueError: a label has no interval."""
+        raise ValueError(
+            'kind="outcome" is for numbers: of a label, kind="mean" gives the probability.'
+        )
+
+    def simulate(
+        self,
+        f: FloatArray,
+        noise: Mapping[str, FloatArray],
+        weights: FloatArray | None,
+        random_state: np.random.RandomState,
+    ) -> FloatArray:
+        """Return 1 for the class, 0 for the others."""
+        return np.asarray(random_state.uniform(size=f.shape) < ndtr(f), dtype=np.float64)
+
+    def log_density(
+        self,
+        y: FloatArray,
+        f: FloatArray,
+        noise: Mapping[str, FloatArray],
+        weights: FloatArray | None,
+    ) -> FloatArray:
+        """Return the log probability of labels; a weight counts repetitions."""
+        log_probability = log_ndtr(np.where(y > 0.5, f, -f))
+        repetitions = 1.0 if weights is None else weights
+        return np.asarray(repetitions * log_probability, dtype=np.float64)
+
+    def cdf(self, y: FloatArray, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the probability below a label plus half of its own."""
+        probability = ndtr(f)
+        return np.asarray(np.where(y > 0.5, 1.0 - probability / 2, (1.0 - probability) / 2))
