@@ -107,19 +107,6 @@ def test_killed_fits_go_on_to_the_same_draws_long(tmp_path, seed):
     assert sum(kill(tmp_path, 500, seed).values()) >= 500
 
 
-def test_the_bytes_are_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
-    calls = []
-    for name in ("fsync", "replace"):
-        original = getattr(os, name)
-        monkeypatch.setattr(
-            container.os,
-            name,
-            lambda *args, name=name, original=original: calls.append(name) or original(*args),
-        )
-    container.write_file(tmp_path / "m", b"x")
-    assert calls == ["fsync", "replace", "fsync"]
-
-
 # ---- interrupted ---------------------------------------------------------------------------------
 
 

@@ -1,20 +1,16 @@
-"""Model files: the round trip, what they refuse, how they are written, and sampling on."""
+"""Model files and pickles: the round trip, and files of every schema."""
 
 from __future__ import annotations
 
-import contextlib
 import copy
-import fcntl
 import hashlib
 import json
 import os
 import pickle
 import sys
 import time
-import tracemalloc
 from pathlib import Path
 
-import joblib
 import numpy as np
 import pytest
 import safetensors
@@ -26,112 +22,29 @@ from sklearn.exceptions import NotFittedError
 import obliquebart
 from helpers import ROOT, small_files
 from helpers.processes import run_python
+from helpers.saved_models import (
+    MODELS,
+    SMALL,
+    assert_same_model,
+    fit_anew,
+    fitted,
+    inputs,
+    outcome,
+    predictions,
+    table,
+)
 from obliquebart import ModelFileError, ObliqueBARTClassifier, ObliqueBARTRegressor, load
-from obliquebart.files import container, model_file, model_reader
+from obliquebart.files import model_file
 from obliquebart.files.container import Contents
 
 FIXTURES = Path(__file__).parent / "fixtures"
-SMALL = {"n_trees": 8, "n_burn": 15, "n_draws": 12, "n_chains": 2, "progress": False}
-SMALL["random_state"] = 5
-
-
-def table(n=60, seed=0):
-    rng = np.random.default_rng(seed)
-    return {
-        "age": rng.uniform(18, 90, n).round(1),
-        "income": np.where(rng.random(n) < 0.1, np.nan, rng.lognormal(10, 1, n)),
-        "größe \ud800 \"'\n": rng.integers(0, 3, n),
-        "city": [["Łódź", "", "東京", 'q"\\'][i] for i in rng.integers(0, 4, n)],
-        "code": rng.choice([3, 2**60 + 1, -7], n),
-    }
-
-
-def outcome(n=60, seed=0):
-    X = table(n, seed)
-    return X["age"] / 30 + np.random.default_rng(seed + 1).normal(size=n)
-
-
-CATEGORIES = {"categorical_features": ["city", "code"]}
-
-
-def labels(names):
-    return np.array(names)[np.argsort(np.argsort(outcome())) * len(names) // 60]
-
-
-MODELS = {
-    "plain": lambda: ObliqueBARTRegressor(**SMALL).fit(
-        np.random.default_rng(0).normal(size=(40, 3)), np.arange(40.0)
-    ),
-    "categories": lambda: ObliqueBARTRegressor(**SMALL, **CATEGORIES).fit(table(), outcome()),
-    "rank": lambda: ObliqueBARTRegressor(**SMALL, **CATEGORIES, feature_scaling="rank").fit(
-        table(), outcome(), np.arange(60.0)
-    ),
-    "axis": lambda: ObliqueBARTRegressor(
-        **SMALL, **CATEGORIES, rules="axis", theta_prior=(2, 3), p_change=0.2, n_thin=3
-    ).fit(table(), outcome()),
-    "constant": lambda: ObliqueBARTRegressor(**SMALL, **CATEGORIES).fit(table(), np.full(60, 2.5)),
-    "text labels": lambda: ObliqueBARTClassifier(**SMALL, **CATEGORIES).fit(
-        table(), labels(["ja", "nein"])
-    ),
-    "whole labels": lambda: ObliqueBARTClassifier(**SMALL, **CATEGORIES).fit(
-        table(), labels([-3, 5, 10**15])
-    ),
-    "boolean labels": lambda: ObliqueBARTClassifier(**SMALL, **CATEGORIES).fit(
-        table(), labels([False, True])
-    ),
-    "one label": lambda: ObliqueBARTClassifier(**SMALL, **CATEGORIES).fit(table(), labels(["a"])),
-}
-
-
-def fitted(name):
-    with contextlib.suppress(KeyError):
-        return copy.deepcopy(_cache[name])
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        _cache[name] = MODELS[name]()
-    return copy.deepcopy(_cache[name])
-
-
-_cache: dict[str, object] = {}
-
-
-def inputs(name):
-    return np.random.default_rng(9).normal(size=(30, 3)) if name == "plain" else table(30, 7)
-
-
-def predictions(model, X):
-    """Give everything a model predicts, as bytes."""
-    if isinstance(model, ObliqueBARTClassifier):
-        parts = [model.predict_proba(X), model.predict_proba(X, return_draws=True)]
-        parts += [model.predict_interval(X)]
-    else:
-        parts = [*model.predict(X, return_std=True), model.predict_interval(X, kind="outcome")]
-        parts += [model.posterior_.predict(X), model.sample_y(X, 5, random_state=0)]
-    return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
-
-
-def assert_same_model(one, other):
-    assert type(one) is type(other)
-    X = inputs("plain" if one.n_features_in_ == 3 else "")
-    assert predictions(one, X) == predictions(other, X)
-    for posterior, again in zip(one._fitted.posteriors, other._fitted.posteriors, strict=True):
-        assert posterior.settings == again.settings
-        assert posterior.scale == again.scale
-        np.testing.assert_array_equal(posterior.burn_sigma, again.burn_sigma)
-        assert set(posterior.trace) == set(again.trace)
-        for name in posterior.trace:
-            np.testing.assert_array_equal(posterior.trace[name], again.trace[name], err_msg=name)
-
-
 # ---- round trip ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", MODELS)
 @pytest.mark.parametrize("options", [{}, {"include_data": True}, {"include_state": False}])
 def test_round_trip(name, options, tmp_path):
-    model = fitted(name) if "include_data" not in options else MODELS_WITH_DATA(name)
+    model = fitted(name) if "include_data" not in options else fit_anew(name)
     path = tmp_path / "model.obart"
     model.save(path, **options)
     again = load(path)
@@ -145,15 +58,6 @@ def test_round_trip(name, options, tmp_path):
         np.testing.assert_array_equal(again.classes_, model.classes_)
     again.save(tmp_path / "again.obart", **options)
     assert (tmp_path / "again.obart").read_bytes() == path.read_bytes()
-
-
-def MODELS_WITH_DATA(name):  # noqa: N802
-    """A copy goes through bytes and leaves the data behind, so fit anew."""
-    import warnings
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return MODELS[name]()
 
 
 @pytest.mark.parametrize(
@@ -215,13 +119,13 @@ def test_an_unfitted_model_has_nothing_to_save(tmp_path):
 
 READ_ELSEWHERE = """
 import sys, hashlib
-from files import test_model_file
+from helpers.saved_models import inputs, predictions
 from obliquebart import load
 for path in sys.argv[1:]:
     model = load(path)
     name = "plain" if model.n_features_in_ == 3 else ""
-    X = test_model_file.inputs(name)
-    print(hashlib.sha256(test_model_file.predictions(model, X)).hexdigest())
+    X = inputs(name)
+    print(hashlib.sha256(predictions(model, X)).hexdigest())
     model.save(path + ".again")
 """
 
@@ -303,248 +207,12 @@ def test_there_is_a_file_of_every_schema():
 
 
 def test_a_newer_schema_is_refused_with_its_version(tmp_path):
-    contents = small_files.opened(small_file())
+    contents = small_files.opened(small_files.small_file())
     header = {**contents.header, "schema": model_file.SCHEMA + 1, "version": "9.8.7"}
     newer = Contents(header, contents.arrays)
     (tmp_path / "m").write_bytes(small_files.closed(newer))
     with pytest.raises(ModelFileError, match=r"schema 3 .* obliquebart 9\.8\.7"):
         load(tmp_path / "m")
-
-
-# ---- hostile files -------------------------------------------------------------------------------
-
-
-def small_file(make=small_files.small_regressor, **options):
-    model = make()
-    return model_file.to_bytes(model._fitted, _plain_parameters(model), **options)
-
-
-def _plain_parameters(model):
-    return {k: model_file._plain(k, v) for k, v in model.get_params(deep=False).items()}
-
-
-def test_every_flipped_byte_is_noticed():
-    data = bytearray(small_file(include_data=True))
-    # Small enough to be thorough: every single bit, and every byte inverted.
-    assert len(data) < 20_000
-    for place in range(len(data)):
-        for mask in (1, 2, 4, 8, 16, 32, 64, 128, 255):
-            data[place] ^= mask
-            assert small_files.attempt(bytes(data)) == "refused", (place, mask)
-            data[place] ^= mask
-
-
-def test_every_truncation_is_noticed():
-    data = small_file()
-    for length in range(len(data)):
-        assert small_files.attempt(data[:length]) == "refused", length
-    for more in (b"\0", b" ", data):
-        assert small_files.attempt(data + more) == "refused"
-
-
-CRAFTED = {
-    "container": small_files.container_cases,
-    "arrays": small_files.array_cases,
-    "header": small_files.header_cases,
-}
-
-
-@pytest.mark.parametrize("make", [small_files.small_regressor, small_files.small_classifier])
-@pytest.mark.parametrize("kind", CRAFTED)
-@pytest.mark.filterwarnings("ignore")
-def test_crafted_files_are_refused_or_harmless(kind, make):
-    """Load every one; use every tenth of those that are accepted (the fuzz target: all)."""
-    outcomes = []
-    for name, data in CRAFTED[kind](small_file(make, include_data=True)):
-        begin = time.process_time()
-        outcomes.append(small_files.attempt(data))
-        assert time.process_time() - begin < 1.0, name
-        if outcomes[-1] == "harmless" and outcomes.count("harmless") % 10 == 0:
-            small_files.attempt(data, small_files.use)
-    n_refused = outcomes.count("refused")
-    assert len(outcomes) >= (50 if kind == "container" else 1000)
-    assert n_refused == len(outcomes) if kind == "container" else n_refused > len(outcomes) // 2
-
-
-HARMFUL = {
-    "posterior.0.draws.phi_column": (np.uint32(2), "phi_column is out of range"),
-    "posterior.0.draws.cat_column": (np.uint32(1), "cat_column is out of range"),
-    "posterior.0.draws.cut": (np.float32(np.nan), "cut is not finite"),
-    "posterior.0.draws.phi_value": (np.float32(np.inf), "phi_value is not finite"),
-    "posterior.0.draws.outputs": (np.float32(np.nan), "output is not finite"),
-    "posterior.0.draws.structure_of": (np.uint32(10**6), "structure_of is out of range"),
-    "posterior.0.draws.node_begin": (np.uint64(2**63), "node_begin must start at 0"),
-    "posterior.0.draws.node_kind": (np.uint8(3), "node_kind"),
-    "posterior.0.draws.phi_count": (np.uint32(2**31), "phi_count is too large"),
-    "posterior.0.draws.level_words": (np.uint32(2**31), "beyond the last level"),
-    "posterior.0.trace.sigma": (-1.0, "trace.sigma"),
-    "posterior.0.state.0.residual": (np.float32(np.nan), "not finite"),
-    "posterior.0.state.0.proposed": (np.int64(-1), "out of range"),
-}
-
-
-@pytest.mark.parametrize("name", HARMFUL)
-def test_the_message_says_what_is_wrong(name, tmp_path):
-    value, message = HARMFUL[name]
-    contents = small_files.opened(small_file())
-    array = contents.arrays[name].copy()
-    array.flat[0] = value
-    path = tmp_path / "model.obart"
-    path.write_bytes(
-        small_files.closed(Contents(contents.header, {**contents.arrays, name: array}))
-    )
-    with pytest.raises(ModelFileError, match=message) as caught:
-        load(path)
-    assert str(path) in str(caught.value)
-
-
-def with_state(rule, levels, *, changed):
-    """Put an ensemble into the first chain's state: a tree of one rule, and two without."""
-    contents = small_files.opened(small_file(include_data=True))
-    is_continuous = int(rule == 1)
-    state = {
-        "structure_of": np.array([[0, 1, 1]], np.uint32),
-        "node_begin": np.array([0, 3, 4], np.uint64),
-        "node_kind": np.array([rule, 0, 0, 0], np.uint8),
-        "cut": np.zeros(is_continuous, np.float32),
-        "phi_count": np.ones(is_continuous, np.uint32),
-        "phi_column": np.zeros(is_continuous, np.uint32),
-        "phi_value": np.ones(is_continuous, np.float32),
-        "cat_column": np.zeros(1 - is_continuous, np.uint32),
-        "level_words": np.array(levels, np.uint32),
-        "outputs": np.zeros(4, np.float32),
-        "leaf_code": np.array([0, 1, 0, 0], np.uint8),
-        "changed": np.full(3, changed, np.uint8),
-    }
-    arrays = {f"posterior.0.state.0.{name}": array for name, array in state.items()}
-    return small_files.closed(Contents(contents.header, {**contents.arrays, **arrays}))
-
-
-def test_a_state_must_suit_the_sampler():
-    assert small_files.attempt(with_state(1, [], changed=1), small_files.use) == "harmless"
-    for levels in range(1, 7):
-        assert (
-            small_files.attempt(with_state(2, [levels], changed=1), small_files.use) == "harmless"
-        )
-    for levels in (0, 7):
-        with pytest.raises(ModelFileError, match="does not split its node's levels"):
-            model_reader.read_model(with_state(2, [levels], changed=1))
-    # The last draw of the chain has other trees than this.
-    with pytest.raises(ModelFileError, match="does not follow its chain's last draw"):
-        model_reader.read_model(with_state(1, [], changed=0))
-
-
-def test_files_of_other_kinds(tmp_path):
-    def refused(content, message):
-        path = tmp_path / "file"
-        path.write_bytes(content)
-        with pytest.raises(ModelFileError, match=message):
-            load(path)
-
-    refused(b"", "cut short, or no obliquebart file")
-    refused(b"a,b\n1,2\n" * 100, "cut short, or no obliquebart file")
-    refused(pickle.dumps(np.arange(100)), "no obliquebart file")
-    refused(safetensors.numpy.save({"a": np.zeros(3)}), "no checksum")
-    refused(container.pack(Contents({"format": "x", "schema": 1}, {})), "is no obliquebart model")
-    with pytest.raises(ModelFileError, match="no regular file"):
-        load(tmp_path)
-    with pytest.raises(ModelFileError, match="no regular file"):
-        load("/dev/zero")
-    os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ModelFileError, match="no regular file"):
-        load(tmp_path / "pipe")
-
-
-def test_a_huge_file_is_refused_unread(tmp_path):
-    path = tmp_path / "huge"
-    with open(path, "wb") as file:
-        file.write((10**6).to_bytes(8, "little") + b"{")
-        file.truncate(50 * 10**9)
-    tracemalloc.start()
-    begin = time.process_time()
-    with pytest.raises(ModelFileError):
-        load(path)
-    assert time.process_time() - begin < 1.0
-    assert tracemalloc.get_traced_memory()[1] < 1e7
-    tracemalloc.stop()
-
-
-JUNK = {
-    "deep": "[" * 10**7,
-    "objects": "[" + "{}," * 190_000,
-    "more objects": "[" + "{}," * 5 * 10**6,
-    "numbers": "[" + "1e9," * 1_900_000,
-    "more numbers": "[" + "1," * 10**7,
-    "text": '"' + "x" * 3 * 10**7,
-}
-
-
-@pytest.mark.parametrize("junk", JUNK)
-def test_large_headers_take_little_time_and_memory(junk):
-    def crafted(text):
-        text = '{"checksum":"' + "0" * 64 + '","format":"obliquebart model","x":' + text
-        return small_files.signed(safetensors.numpy.save({"a": np.zeros(3)}, {"obliquebart": text}))
-
-    data = crafted(JUNK[junk])
-    begin = time.process_time()
-    assert small_files.attempt(data) == "refused"
-    assert time.process_time() - begin < 1.0
-    # Tracing is slow.
-    data = crafted(JUNK[junk][: len(JUNK[junk]) // 20])
-    tracemalloc.start()
-    assert small_files.attempt(data) == "refused"
-    assert tracemalloc.get_traced_memory()[1] < 30 * len(data)
-    tracemalloc.stop()
-
-
-# ---- writing -------------------------------------------------------------------------------------
-
-
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    path = tmp_path / "m"
-    container.write_file(path, b"old")
-    for function in ("fsync", "replace"):
-        with monkeypatch.context() as patch:
-            patch.setattr(container.os, function, _fail)
-            with pytest.raises(OSError, match="No space"):
-                container.write_file(path, b"new" * 1000)
-        assert path.read_bytes() == b"old"
-        assert os.listdir(tmp_path) == ["m"]
-    container.write_file(path, b"new")
-    assert path.read_bytes() == b"new"
-
-
-def _fail(*_):
-    raise OSError(28, "No space left on device")
-
-
-def test_leftovers_of_killed_processes_are_removed(tmp_path):
-    (tmp_path / ".m.0123abcd.tmp").write_bytes(b"half")
-    (tmp_path / ".m.99999999.tmp").write_bytes(b"still being written")
-    (tmp_path / ".other.0123abcd.tmp").write_bytes(b"of another file")
-    with open(tmp_path / ".m.99999999.tmp", "wb") as living:
-        fcntl.flock(living, fcntl.LOCK_EX)
-        container.write_file(tmp_path / "m", b"new")
-    assert sorted(os.listdir(tmp_path)) == [".m.99999999.tmp", ".other.0123abcd.tmp", "m"]
-
-
-def test_links_are_followed_and_devices_refused(tmp_path):
-    container.write_file(tmp_path / "m", b"old")
-    os.symlink("m", tmp_path / "link")
-    container.write_file(tmp_path / "link", b"new")
-    assert (tmp_path / "link").is_symlink()
-    assert (tmp_path / "m").read_bytes() == b"new"
-    for path in (tmp_path, "/dev/null"):
-        with pytest.raises(OSError, match="no regular file"):
-            container.write_file(path, b"x")
-    with pytest.raises(FileNotFoundError):
-        container.write_file(tmp_path / "no" / "folder", b"x")
-
-
-def test_files_are_readable_as_other_files_are(tmp_path):
-    (tmp_path / "usual").write_bytes(b"")
-    container.write_file(tmp_path / "m", b"new")
-    assert (tmp_path / "m").stat().st_mode == (tmp_path / "usual").stat().st_mode
 
 
 def test_other_tools_can_list_the_arrays(tmp_path):
@@ -561,10 +229,10 @@ def test_other_tools_can_list_the_arrays(tmp_path):
 
 
 def test_no_training_data_without_asking():
-    data = small_file()
+    data = small_files.small_file()
     names = list(small_files.opened(data).arrays)
     assert not [name for name in names if name.startswith("training")]
-    without_state = list(small_files.opened(small_file(include_state=False)).arrays)
+    without_state = list(small_files.opened(small_files.small_file(include_state=False)).arrays)
     assert not [name for name in without_state if "residual" in name or "state" in name]
 
 
@@ -599,101 +267,3 @@ def test_a_damaged_pickle_is_noticed():
     dump = pickle.dumps(model).replace(data, bytes(damaged))
     with pytest.raises(ModelFileError, match="checksum"):
         pickle.loads(dump)
-
-
-# ---- going on ------------------------------------------------------------------------------------
-
-
-def draws_of(model):
-    return [
-        {**p.draws.to_arrays(), **p.trace, "burn_sigma": p.burn_sigma}
-        for p in model._fitted.posteriors
-    ]
-
-
-def assert_same_draws(one, other):
-    for first, second in zip(draws_of(one), draws_of(other), strict=True):
-        for name in first:
-            np.testing.assert_array_equal(first[name], second[name], err_msg=name)
-
-
-GOING_ON = {
-    "regressor": (ObliqueBARTRegressor, outcome(), {"p_change": 0.1, "p_perturb": 0.1}),
-    "thinned": (ObliqueBARTRegressor, outcome(), {"n_thin": 3}),
-    "two classes": (ObliqueBARTClassifier, labels(["a", "b"]), {}),
-    "three classes": (ObliqueBARTClassifier, labels([1, 2, 3]), {}),
-}
-
-
-@pytest.mark.parametrize("case", GOING_ON)
-@pytest.mark.parametrize("way", ["at once", "saved", "with data", "pickled", "in steps"])
-def test_sample_more_is_a_longer_fit(case, way, tmp_path):
-    kind, y, options = GOING_ON[case]
-    parameters = {**SMALL, **CATEGORIES, **options}
-    X = table()
-    longer = kind(**{**parameters, "n_draws": 30}).fit(X, y)
-    model = kind(**parameters).fit(X, y)
-    if way == "at once":
-        model.sample_more(18)
-    elif way == "saved":
-        model.save(tmp_path / "m")
-        model = load(tmp_path / "m").sample_more(18, X, y)
-    elif way == "with data":
-        model.save(tmp_path / "m", include_data=True)
-        model = load(tmp_path / "m").sample_more(18)
-    elif way == "pickled":
-        model = pickle.loads(pickle.dumps(model)).sample_more(18, X, y)
-    else:
-        model.sample_more(1).save(tmp_path / "m", include_data=True)
-        model = load(tmp_path / "m").sample_more(10).sample_more(7)
-    assert_same_draws(model, longer)
-    assert model._fitted.n_draws == longer._fitted.n_draws
-    if way != "pickled":
-        options = {"include_data": True}
-        assert model_file.to_bytes(model._fitted, {}) == model_file.to_bytes(longer._fitted, {})
-        assert predictions(model, table(30, 7)) == predictions(longer, table(30, 7))
-
-
-@pytest.mark.parametrize("name", ["constant", "one label"])
-def test_sample_more_where_there_is_nothing_to_learn(name):
-    model = MODELS_WITH_DATA(name).sample_more(5)
-    assert model._fitted.n_draws == 2 * 17
-    predictions(model, table(30, 7))
-
-
-def test_sample_more_needs_the_same_data(tmp_path):
-    X, y = table(), outcome()
-    weights = np.arange(60.0)
-    model = ObliqueBARTRegressor(**SMALL, **CATEGORIES).fit(X, y, weights)
-    model.save(tmp_path / "m")
-    again = load(tmp_path / "m")
-    with pytest.raises(ValueError, match="loaded without its training data: pass the X and y"):
-        again.sample_more(3)
-    with pytest.raises(ValueError, match="but y is not the same"):
-        again.sample_more(3, X, y * np.linspace(1, 1.001, 60), weights)
-    with pytest.raises(ValueError, match="but sample_weight is not the same"):
-        again.sample_more(3, X, y, weights**1.5)
-    with pytest.raises(ValueError, match="but sample_weight is not the same"):
-        again.sample_more(3, X, y)
-    with pytest.raises(ValueError, match="but X is not the same"):
-        again.sample_more(3, {**X, "age": X["age"] ** 2}, y, weights)
-    with pytest.raises(ValueError, match="include_data=True, but"):
-        again.save(tmp_path / "n", include_data=True)
-    with pytest.raises(ValueError, match="n_draws=0"):
-        again.sample_more(0, X, y, weights)
-    assert_same_model(again, model)
-    # Another unit of y is another scale, not other chains.
-    again.sample_more(3, X, y, weights).save(tmp_path / "n", include_data=True)
-    model.save(tmp_path / "o", include_state=False)
-    with pytest.raises(ValueError, match=r"include_state=False.*fit it again"):
-        load(tmp_path / "o").sample_more(3, X, y, weights)
-
-
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_sample_more_on_another_backend():
-    X, y = table(), outcome()
-    longer = ObliqueBARTRegressor(**{**SMALL, "n_draws": 20}, **CATEGORIES).fit(X, y)
-    model = ObliqueBARTRegressor(**SMALL, **CATEGORIES).fit(X, y)
-    with joblib.parallel_config(backend="multiprocessing", n_jobs=2):
-        model.sample_more(8)
-    assert_same_draws(model, longer)

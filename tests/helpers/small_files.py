@@ -11,7 +11,7 @@ import numpy as np
 
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.exceptions import ModelFileError
-from obliquebart.files import container
+from obliquebart.files import container, model_file
 from obliquebart.files.container import Contents
 from obliquebart.files.model_file import _new_estimator
 from obliquebart.files.model_reader import FORMAT, SCHEMA, read_model
@@ -41,6 +41,12 @@ def small_classifier(**parameters: Any) -> ObliqueBARTClassifier:
     defaults.update(random_state=3, progress=False)
     labels = np.array(["no", "yes"])[(y > np.median(y)).astype(int)]
     return ObliqueBARTClassifier(**{**defaults, **parameters}).fit(X, labels)
+
+
+def small_file(make=small_regressor, **options):
+    model = make()
+    parameters = {k: model_file._plain(k, v) for k, v in model.get_params(deep=False).items()}
+    return model_file.to_bytes(model._fitted, parameters, **options)
 
 
 def signed(data: bytes) -> bytes:
