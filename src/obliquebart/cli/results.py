@@ -13,7 +13,12 @@ from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import diagnostics_table, plain_table
 from obliquebart.cli.write_table import NamedArrays
 from obliquebart.explain.evaluation import evaluate, score_text
-from obliquebart.explain.overview import Learnt, labelled_posteriors, learn, trained_on
+from obliquebart.explain.overview import (
+    RuleOverview,
+    is_training_data,
+    labelled_posteriors,
+    rule_overview,
+)
 from obliquebart.posterior.diagnostics import Diagnostics, diagnose
 from obliquebart.table import Encoding
 
@@ -62,12 +67,15 @@ def diagnostics_parts(diagnoses: dict[str, Diagnostics]) -> list[Table | str]:
     return parts
 
 
-def findings(model: Any, top: int) -> dict[str, Learnt]:
+def findings(model: Any, top: int) -> dict[str, RuleOverview]:
     """Return what each posterior has learnt."""
-    return {label: learn(posterior, top) for label, posterior in labelled_posteriors(model).items()}
+    return {
+        label: rule_overview(posterior, top)
+        for label, posterior in labelled_posteriors(model).items()
+    }
 
 
-def findings_parts(found: dict[str, Learnt]) -> list[Table | str]:
+def findings_parts(found: dict[str, RuleOverview]) -> list[Table | str]:
     """Return tables and a sentence for each posterior."""
     parts: list[Table | str] = []
     for label, learnt in found.items():
@@ -93,7 +101,9 @@ def scores_parts(
     """Return the errors as a table that says which rows they are from."""
     if values is None:
         return []
-    where = "training rows, so too good" if trained_on(model, X, y) else "rows not in training"
+    where = (
+        "training rows, so too good" if is_training_data(model, X, y) else "rows not in training"
+    )
     rows = [
         [name, "–" if value is None else score_text(name, value)] for name, value in values.items()
     ]

@@ -1,4 +1,4 @@
-"""What a model has learnt, as tables for a screen or a page."""
+"""An overview of the rules of a model, as tables for a screen or a page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,14 @@ from obliquebart.explain.rules import (
 from obliquebart.model.training import differences
 from obliquebart.posterior.posterior import Posterior
 
-__all__ = ["Learnt", "TextTable", "is_numeric", "labelled_posteriors", "learn", "trained_on"]
+__all__ = [
+    "RuleOverview",
+    "TextTable",
+    "is_numeric",
+    "is_training_data",
+    "labelled_posteriors",
+    "rule_overview",
+]
 
 
 class TextTable(NamedTuple):
@@ -30,21 +37,22 @@ class TextTable(NamedTuple):
 
 
 def is_numeric(text: str) -> bool:
-    """Say whether a cell holds a number, an interval, or nothing, and belongs to the right."""
+    """Say whether a cell should be aligned right: a number, an interval, or nothing."""
     return text in ("", "fixed") or set(text.replace(" to ", "")) <= set("0123456789.+-e%×– ")
 
 
-class Learnt(NamedTuple):
-    """Columns, loadings, pairs and sizes of the rules of one posterior."""
+class RuleOverview(NamedTuple):
+    """The most used columns and pairs of columns of one posterior, and the sizes of its rules."""
 
     inclusion: list[Inclusion]
     loadings: list[Loading]
     interactions: list[Interaction]
     sizes: RuleSizes
     n_columns: int
+    """Columns of the model; `inclusion` may have fewer of them."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return plain values that JSON can hold."""
         return {
             "variable_inclusion": [row._asdict() for row in self.inclusion],
             "loadings": [row._asdict() for row in self.loadings],
@@ -56,7 +64,7 @@ class Learnt(NamedTuple):
         }
 
     def sentence(self) -> str:
-        """Say how large the rules are."""
+        """Say how many rules there are, and how many columns they use."""
         sizes = self.sizes
         if sizes.n_rules == 0:
             return "The trees have no rules."
@@ -71,7 +79,7 @@ class Learnt(NamedTuple):
         return words + "."
 
     def tables(self) -> list[TextTable]:
-        """Return the three tables."""
+        """Return the columns, the loadings and the pairs as tables."""
         of = "" if len(self.inclusion) == self.n_columns else f" (of {self.n_columns})"
         return [
             TextTable(
@@ -110,11 +118,11 @@ class Learnt(NamedTuple):
         ]
 
 
-def learn(posterior: Posterior, top: int = 10) -> Learnt:
+def rule_overview(posterior: Posterior, top: int = 10) -> RuleOverview:
     """Return the most used columns and pairs of a posterior, and the sizes of its rules."""
     rules = Rules(posterior)
     inclusion = variable_inclusion(rules)
-    return Learnt(
+    return RuleOverview(
         inclusion[:top],
         loadings(rules)[:top],
         interactions(rules, top=top),
@@ -131,8 +139,8 @@ def labelled_posteriors(model: Any) -> dict[str, Posterior]:
     return dict(zip(labels, posteriors, strict=True))
 
 
-def trained_on(model: Any, X: Any, y: Any) -> bool:
-    """Say whether these are the rows that the model was fitted to."""
+def is_training_data(model: Any, X: Any, y: Any) -> bool:
+    """Say whether a model was fitted to these rows."""
     fingerprint = model._fitted.fingerprint
     try:
         given = model._training_problem(X, y, None).fingerprint()

@@ -1,8 +1,8 @@
-"""What did it learn? Which columns the rules use, how strongly, and together with which others.
+"""Which columns the rules of a posterior use, how strongly, and together with which others.
 
 A rule's direction φ has unit length and refers to columns scaled to [-1, 1], so that the weights
-of different columns can be compared. All shares are computed draw by draw, and given with the
-mean and a central interval over the draws.
+of different columns can be compared. All shares are computed draw by draw; given are their mean
+and a central interval over the draws.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from obliquebart.posterior.draws import DecodedDraws
 from obliquebart.validation import check_choice, check_count, check_number
 
 if TYPE_CHECKING:
@@ -32,17 +33,15 @@ __all__ = [
     "variable_inclusion",
 ]
 
-KIND_MASK, CONTINUOUS, CATEGORICAL = 3, 1, 2
 FloatArray = NDArray[np.float64]
 
 
 class Inclusion(NamedTuple):
-    """How much of the rules uses a column.
+    """The share of rules that use a column.
 
-    `share` is the share of rules that use it, with the interval (`low`, `high`); an oblique rule
-    counts for each of its columns. `draws` is the share of draws with at least one such rule.
-    `prior` is about the share that rules drawn from the prior would have: a column far above it
-    was asked for by the data.
+    `share` has the interval (`low`, `high`); an oblique rule counts for each of its columns.
+    `draws` is the share of draws with at least one such rule. `prior` is roughly the share among
+    rules drawn from the prior: a column far above it is there because of the data.
     """
 
     column: str
@@ -55,7 +54,7 @@ class Inclusion(NamedTuple):
 
 
 class Loading(NamedTuple):
-    """The mean absolute entry of a column in φ, over all continuous rules and those that use it."""
+    """The mean |φ| of a column over all continuous rules, and over those that use it."""
 
     column: str
     mean: float
@@ -91,8 +90,9 @@ class RuleSizes(NamedTuple):
     """How many columns a continuous rule uses, and how many rules there are.
 
     `oblique` is the share of rules with two columns or more among the continuous ones,
-    `categorical` the share of categorical rules among all, `n_rules` their number an ensemble;
-    `mean_columns` is the mean number of columns of a continuous rule. Each is a mean over draws.
+    `categorical` the share of categorical rules among all, `n_rules` the number of rules of an
+    ensemble, and `mean_columns` the number of columns of a continuous rule. Each is a mean over
+    draws.
     """
 
     sizes: list[SizeShare]
@@ -105,62 +105,59 @@ class RuleSizes(NamedTuple):
 class Rules:
     """All rules of all kept draws, as sparse matrices.
 
-    A tree that does not change from one draw to the next is stored once, so everything is first
-    counted by structure and then carried to the draws.
+    Draws whose trees have the same structure share its rules, so everything is first counted by
+    structure and then by draw.
 
     Attributes
     ----------
     names, kinds : list of str
-        Of the columns.
+        The names of the columns, and "continuous" or "categorical".
+    prior : ndarray of shape (n_columns,)
+        The share of rules that use a column, if rules are drawn from the prior.
     uses : csr_matrix of shape (n_rules, n_columns)
         1 where a rule uses a column.
     weights : csr_matrix of shape (n_rules, n_columns)
         |φ| of continuous rules.
     structure : ndarray of shape (n_rules,)
         The structure that a rule belongs to.
+    is_continuous : ndarray of bool of shape (n_rules,)
+        Whether a rule is continuous.
     draws : csr_matrix of shape (n_draws, n_structures)
         How many trees of a draw have a structure.
     """
 
     def __init__(self, posterior: Posterior) -> None:
-        arrays = posterior.draws.to_arrays()
+        decoded = DecodedDraws(posterior.draws, posterior.encoding.n_levels)
+        table = decoded.rules()
         self.names = posterior.encoding.names
         self.kinds = posterior.encoding.kinds
         self.prior = _prior_shares(posterior)
-        position = {
-            kind: np.array([j for j, k in enumerate(self.kinds) if k == kind], dtype=np.int64)
+        self.structure = table.structure
+        self.is_continuous = table.is_continuous
+        # From the number among the columns of a kind to that among all.
+        continuous, categorical = (
+            np.array([j for j, k in enumerate(self.kinds) if k == kind], dtype=np.int64)
             for kind in ("continuous", "categorical")
-        }
-        n_nodes = np.diff(arrays["node_begin"].astype(np.int64))
-        structure = np.repeat(np.arange(len(n_nodes)), n_nodes)
-        kind = arrays["node_kind"] & KIND_MASK
-        size = arrays["phi_count"].astype(np.int64)
-        n_cat = len(arrays["cat_column"])
-        column = np.concatenate(
-            [
-                position["continuous"][arrays["phi_column"]],
-                position["categorical"][arrays["cat_column"]],
-            ]
         )
-        begin = np.concatenate([[0], np.cumsum(size), size.sum() + np.arange(1, n_cat + 1)])
-        shape = (len(size) + n_cat, len(self.names))
-        self.uses = sparse.csr_matrix((np.ones(len(column)), column, begin), shape)
-        loading = np.concatenate([np.abs(arrays["phi_value"], dtype=np.float64), np.zeros(n_cat)])
-        self.weights = sparse.csr_matrix((loading, column, begin), shape)
-        self.structure = np.concatenate(
-            [structure[kind == CONTINUOUS], structure[kind == CATEGORICAL]]
+        n_continuous = table.column_begin[table.is_continuous.sum()]
+        columns = np.concatenate(
+            [continuous[table.columns[:n_continuous]], categorical[table.columns[n_continuous:]]]
         )
-        self.is_continuous = np.arange(shape[0]) < len(size)
-        self.draws = _count_structures(arrays["structure_of"], len(n_nodes))
+        shape = (len(table.structure), len(self.names))
+        ones = np.ones(len(columns))
+        self.uses = sparse.csr_matrix((ones, columns, table.column_begin), shape)
+        sizes = np.abs(table.weights)
+        self.weights = sparse.csr_matrix((sizes, columns, table.column_begin), shape)
+        self.draws = _count_structures(decoded.structure_of, decoded.n_structures)
 
     @cached_property
     def n_rules(self) -> FloatArray:
-        """Rules of each draw."""
+        """The number of rules of each draw."""
         return self.per_draw(np.ones(len(self.structure)))
 
     @cached_property
     def n_columns(self) -> NDArray[np.int64]:
-        """Columns of each rule."""
+        """The number of columns of each rule."""
         return np.asarray(np.diff(self.uses.indptr), dtype=np.int64)
 
     def per_draw(self, values: Any) -> FloatArray:
@@ -190,14 +187,14 @@ class Rules:
 
 
 def variable_inclusion(rules: Rules, coverage: float = 0.9) -> list[Inclusion]:
-    """Return how much of the rules uses each column, most used first.
+    """Return the share of rules that use each column, most used first.
 
     Parameters
     ----------
     rules : Rules
-        Of a posterior.
+        The rules of a posterior.
     coverage : float
-        Of the intervals.
+        The probability of the intervals.
 
     Examples
     --------
@@ -244,18 +241,18 @@ def interactions(
     top: int = 20,
     coverage: float = 0.9,
 ) -> list[Interaction]:
-    """Return the pairs of columns that most often go together.
+    """Return the pairs of columns that are used together most often.
 
     Parameters
     ----------
     rules : Rules
-        Of a posterior.
+        The rules of a posterior.
     by : {"rule", "tree"}
         Columns that share an oblique rule, or a tree, where categorical columns count too.
     top : int
         How many pairs to return at most.
     coverage : float
-        Of the intervals.
+        The probability of the intervals.
     """
     check_choice("by", by, ("rule", "tree"))
     top = check_count("top", top, 1)
@@ -332,9 +329,9 @@ def _count_structures(structure_of: NDArray[np.uint32], n_structures: int) -> An
 def _prior_shares(posterior: Posterior) -> FloatArray:
     """Return the share of rules that use each column if rules are drawn from the prior.
 
-    That is of rules at a root, as far as they can be valid: not φ = 0, and a proper subset of the
-    levels. theta is that of the posterior's draws, so that the comparison is about the columns,
-    not about the number of them in a rule.
+    These are rules of a root that are valid: φ is not zero, and some levels go to either side.
+    theta comes from the posterior's draws, so that the comparison is about which columns are used,
+    not about how many.
     """
     kinds, settings = posterior.encoding.kinds, posterior.settings
     p_cont = posterior.encoding.p_cont

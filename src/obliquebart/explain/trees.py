@@ -1,16 +1,16 @@
-"""One tree of one draw, in the user's units: its rules, its leaves, its text."""
+"""One tree of one draw in the units of the user, as nodes and as text."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.posterior.draws import CategoricalNode, DecodedDraws, LeafNode, Node
 from obliquebart.table import Encoding
-from obliquebart.table.levels import LevelTable
 from obliquebart.table.scaling import ColumnScale
 
 if TYPE_CHECKING:
@@ -18,16 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Leaf", "Split", "Tree", "read_tree", "read_trees", "walk"]
 
-KIND_MASK, LEAF, CONTINUOUS = 3, 0, 1
-# A list of levels is cut after these.
+# How many levels a text shows.
 LEVELS_SHOWN = 4
-# Terms of an oblique rule that a text shows, by size.
+# How many terms of an oblique rule a text shows, the largest ones.
 TERMS_SHOWN = 6
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """A leaf: what the tree adds to f there, in the units of y."""
+    """A leaf; `output` is what the tree adds to f there, in the units of y."""
 
     output: float
     n_rows: int | None = None
@@ -55,7 +54,7 @@ class Tree:
     root : Split or Leaf
         The first node.
     draw, number : int
-        Where the tree comes from.
+        The draw, and the number of the tree in it.
 
     Examples
     --------
@@ -85,7 +84,7 @@ class Tree:
 
 
 def walk(node: Split | Leaf) -> Iterator[Split | Leaf]:
-    """Yield a node and all below it, in preorder."""
+    """Yield a node and all nodes below it, in preorder."""
     yield node
     if isinstance(node, Split):
         yield from walk(node.yes)
@@ -113,17 +112,22 @@ def read_trees(
     n_draws, n_trees = int(posterior.draws.n_draws), posterior.n_trees
     _check_range("draw", draw, n_draws)
     draw %= n_draws
-    arrays = posterior.draws.to_arrays()
+    decoded = DecodedDraws(posterior.draws, posterior.encoding.n_levels)
     data = None if X is None else posterior.encode(X).to_core()
     trees = []
     for number in numbers:
         _check_range("tree", number, n_trees)
         number %= n_trees
-        counts = None
+        outputs = [
+            float(output) * posterior.scale.scale for output in decoded.outputs(draw, number)
+        ]
+        n_rows: list[int | None] = [None] * len(outputs)
         if data is not None:
-            counts = np.bincount(posterior.draws.leaf_codes(data, draw, number), minlength=256)
-        reader = _Reader(posterior, arrays, draw, number, counts)
-        trees.append(Tree(reader.node(_all_levels(posterior.encoding)), draw, number))
+            codes = posterior.draws.leaf_codes(data, draw, number)
+            n_rows = np.bincount(codes, minlength=len(outputs)).tolist()
+        nodes = decoded.nodes(int(decoded.structure_of[draw, number]))
+        builder = _Builder(posterior.encoding, nodes, list(map(Leaf, outputs, n_rows)))
+        trees.append(Tree(builder.next_node(builder.all_levels), draw, number))
     return trees
 
 
@@ -132,86 +136,41 @@ def _check_range(name: str, value: int, size: int) -> None:
         raise ValueError(f"{name}={value} is out of range: there are {size}, from 0.")
 
 
-class _Reader:
-    """Reads a structure's nodes in preorder."""
+class _Builder:
+    """Builds a tree in the user's units from its nodes in preorder."""
 
-    def __init__(
-        self,
-        posterior: Posterior,
-        arrays: dict[str, Any],
-        draw: int,
-        tree: int,
-        counts: NDArray[np.intp] | None,
-    ) -> None:
-        self.arrays = arrays
-        self.encoding = posterior.encoding
-        self.unit = posterior.scale.scale
-        self.counts = counts
-        kinds = arrays["node_kind"] & KIND_MASK
-        begin = arrays["node_begin"].astype(np.int64)
-        leaves_before = np.concatenate([[0], np.cumsum(kinds == LEAF)])[begin]
-        n_leaves = np.diff(leaves_before)
-        structures = arrays["structure_of"].ravel()
-        position = draw * arrays["structure_of"].shape[1] + tree
-        self.output = int(n_leaves[structures[:position]].sum())
-        self.node_number = int(begin[structures[position]])
-        before = kinds[: self.node_number]
-        self.continuous = int((before == CONTINUOUS).sum())
-        self.phi = int(arrays["phi_count"][: self.continuous].sum())
-        self.categorical = int((before > CONTINUOUS).sum())
-        self.n_words = [(count + 31) // 32 for count in self.encoding.n_levels]
-        self.word = sum(self.n_words[j] for j in arrays["cat_column"][: self.categorical])
-        self.leaf = 0
+    def __init__(self, encoding: Encoding, nodes: list[Node], leaves: list[Leaf]) -> None:
+        self._nodes = iter(nodes)
+        self._leaves = leaves
+        columns = list(zip(encoding.names, encoding.columns, strict=True))
+        self._scales = [(name, c) for name, c in columns if isinstance(c, ColumnScale)]
+        self._levels = list(encoding.levels.items())
+        self.all_levels = [np.ones(n, dtype=np.bool_) for n in encoding.n_levels]
 
-    def node(self, levels: list[NDArray[np.bool_]]) -> Split | Leaf:
-        """Read the next node and all below it; `levels` are those that reach it."""
-        kind = int(self.arrays["node_kind"][self.node_number]) & KIND_MASK
-        self.node_number += 1
-        if kind == LEAF:
-            output = float(self.arrays["outputs"][self.output]) * self.unit
-            n_rows = None if self.counts is None else int(self.counts[self.leaf])
-            self.output += 1
-            self.leaf += 1
-            return Leaf(output, n_rows)
-        if kind == CONTINUOUS:
-            rule, columns = self._continuous()
-            return Split(rule, columns, self.node(levels), self.node(levels))
-        return self._categorical(levels)
+    def next_node(self, levels: list[NDArray[np.bool_]]) -> Split | Leaf:
+        """Return the next node with all below it; `levels` are those that reach it."""
+        node = next(self._nodes)
+        if isinstance(node, LeafNode):
+            return self._leaves[node.number]
+        if isinstance(node, CategoricalNode):
+            return self._categorical(node, levels)
+        names = tuple(self._scales[j][0] for j in node.columns)
+        scales = [self._scales[j][1] for j in node.columns]
+        rule = rule_text(names, scales, node.weights, node.cut)
+        return Split(rule, names, self.next_node(levels), self.next_node(levels))
 
-    def _continuous(self) -> tuple[str, tuple[str, ...]]:
-        count = int(self.arrays["phi_count"][self.continuous])
-        cut = float(self.arrays["cut"][self.continuous])
-        part = slice(self.phi, self.phi + count)
-        self.continuous += 1
-        self.phi += count
-        chosen = self.arrays["phi_column"][part]
-        phi = self.arrays["phi_value"][part].astype(np.float64)
-        pairs = [
-            (name, column)
-            for name, column in zip(self.encoding.names, self.encoding.columns, strict=True)
-            if isinstance(column, ColumnScale)
-        ]
-        names = [pairs[j][0] for j in chosen]
-        scales = [pairs[j][1] for j in chosen]
-        return rule_text(names, scales, phi, cut), tuple(names)
-
-    def _categorical(self, levels: list[NDArray[np.bool_]]) -> Split:
-        column = int(self.arrays["cat_column"][self.categorical])
-        words = self.arrays["level_words"][self.word : self.word + self.n_words[column]]
-        self.categorical += 1
-        self.word += self.n_words[column]
-        bits = np.unpackbits(words.astype("<u4").view(np.uint8), bitorder="little")
-        goes_right = bits[: self.encoding.n_levels[column]].astype(np.bool_)
-        name, values = list(self.encoding.levels.items())[column]
-        available = levels[column]
+    def _categorical(self, node: CategoricalNode, levels: list[NDArray[np.bool_]]) -> Split:
+        name, values = self._levels[node.column]
+        available = levels[node.column]
         yes, no = levels.copy(), levels.copy()
-        yes[column], no[column] = available & ~goes_right, available & goes_right
-        rule = f"{name} is {_level_list(values, yes[column], no[column])}"
-        return Split(rule, (name,), self.node(yes), self.node(no))
+        yes[node.column] = available & ~node.goes_right
+        no[node.column] = available & node.goes_right
+        rule = f"{name} is {_level_list(values, yes[node.column], no[node.column])}"
+        return Split(rule, (name,), self.next_node(yes), self.next_node(no))
 
 
 def rule_text(
-    names: list[str], scales: list[ColumnScale], phi: NDArray[np.float64], cut: float
+    names: Sequence[str], scales: Sequence[ColumnScale], phi: NDArray[np.float64], cut: float
 ) -> str:
     """Return φ'x < cut in the units of the columns where their scaling is linear.
 
@@ -270,14 +229,6 @@ def _unscaled(scale: ColumnScale, value: float) -> float | None:
         # The knots of an extreme column are stored in other units.
         return None
     return float(np.interp(value, heights, scale.knots))
-
-
-def _all_levels(encoding: Encoding) -> list[NDArray[np.bool_]]:
-    return [
-        np.ones(column.n_levels, dtype=np.bool_)
-        for column in encoding.columns
-        if isinstance(column, LevelTable)
-    ]
 
 
 def _level_list(values: list[Any], yes: NDArray[np.bool_], no: NDArray[np.bool_]) -> str:

@@ -15,18 +15,15 @@ import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import obliquebart
-from obliquebart import _core
 from obliquebart.exceptions import CheckpointWarning, ModelFileError
-from obliquebart.files.arrays import Reader, Writer, field
+from obliquebart.files.arrays import ArrayReader, Arrays, field
+from obliquebart.files.chains import ChainReader, add_draws, add_state
 from obliquebart.files.container import Contents, pack, read_file, unpack, write_file
 from obliquebart.model.parameters import Schedule
+from obliquebart.model.settings import settings_from_dict
 from obliquebart.model.training import ARGUMENTS, TrainingProblem, differences
-from obliquebart.posterior.draws import count_leaves
 from obliquebart.sampling.chain import Chain, ChainProgress
-from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_count
 
 __all__ = ["Checkpoint", "Identity", "TaskRecorder"]
@@ -37,8 +34,6 @@ SCHEMA = 1
 DEFAULT_SECONDS = 60.0
 # Until then it looks at the clock about this often.
 LOOK_SECONDS = 0.25
-
-TRACE = ("sigma", "theta", "leaf_sd", "n_leaves", "depth", "axis_share", *_core.MOVES)
 
 
 class Identity(NamedTuple):
@@ -168,7 +163,7 @@ class Checkpoint:
             self._error = error
 
     def _pack(self) -> bytes:
-        writer = Writer()
+        arrays: Arrays = {}
         header = {
             "format": FORMAT,
             "schema": SCHEMA,
@@ -176,11 +171,11 @@ class Checkpoint:
             "identity": self._identity,
             "seeds": self.seeds,
             "chains": [
-                [_add_chain(writer, _prefix(i, c), chain) for c, chain in enumerate(chains)]
+                [_add_chain(arrays, _prefix(i, c), chain) for c, chain in enumerate(chains)]
                 for i, chains in enumerate(self._chains)
             ],
         }
-        return pack(Contents(header, writer.arrays))
+        return pack(Contents(header, arrays))
 
     def _read(self, identity: Identity, any_seed: bool) -> None:
         header, arrays = unpack(read_file(self._path), FORMAT, (SCHEMA,))
@@ -196,14 +191,14 @@ class Checkpoint:
         shape = [len(task) if isinstance(task, list) else -1 for task in entries]
         if shape != [len(task) for task in self._chains]:
             raise ModelFileError("it has another number of chains")
-        reader = Reader(arrays)
+        reader = ArrayReader(arrays)
         table = identity.problem.table
-        reader.set_columns(len(table.x_cont), table.n_levels)
         for i, prior in enumerate(identity.priors):
+            chains = ChainReader(reader, settings_from_dict(prior), table)
             for c, numbers in enumerate(entries[i]):
                 if numbers is not None:
                     self._chains[i][c] = _read_chain(
-                        reader, _prefix(i, c), numbers, identity.schedule, (prior, table)
+                        chains, _prefix(i, c), numbers, identity.schedule, table.n_rows
                     )
         reader.finish()
         self.seeds = seeds
@@ -253,41 +248,27 @@ def _prefix(task: int, chain: int) -> str:
     return f"task.{task}.chain.{chain}."
 
 
-def _add_chain(writer: Writer, prefix: str, chain: Chain | None) -> dict[str, Any] | None:
+def _add_chain(arrays: Arrays, prefix: str, chain: Chain | None) -> dict[str, Any] | None:
     if chain is None or chain.state is None:
         return None
-    writer.draws(prefix + "draws.", chain.draws)
-    writer.trace(prefix + "trace.", chain.trace)
-    return writer.state(prefix + "state.", chain.state)
+    add_draws(arrays, prefix, chain.draws, chain.trace)
+    return add_state(arrays, prefix + "state.", chain.state)
 
 
 def _read_chain(
-    reader: Reader,
-    prefix: str,
-    numbers: Any,
-    schedule: Schedule,
-    model: tuple[dict[str, Any], EncodedTable],
+    chains: ChainReader, prefix: str, numbers: Any, schedule: Schedule, n_rows: int
 ) -> Chain:
-    prior, table = model
-    n_trees = prior["n_trees"]
-    draws = reader.draws(prefix + "draws.", None, n_trees)
-    # Without a draw, all trees of the first one are new.
-    n_kept = draws.n_draws
-    last_leaves = count_leaves(draws.to_arrays())[-1] if n_kept else np.zeros(n_trees, np.int64)
-    state = reader.state(prefix + "state.", numbers, last_leaves, has_target=True)
-    n_done = state["n_sweeps"]
+    draws = chains.draws(prefix + "draws.")
+    state = chains.state(prefix + "state.", numbers, draws, has_target=True)
+    n_done, n_kept = state["n_sweeps"], draws.n_draws
     if (
         n_done > schedule.n_sweeps
         or schedule.n_kept(n_done) != n_kept
-        or len(state["residual"]) != table.n_rows
+        or len(state["residual"]) != n_rows
     ):
         raise ModelFileError(f"{prefix}state does not belong to this fit")
-    trace = reader.trace(prefix + "trace.", TRACE, (n_kept,))
-    n_burnt = (min(n_done, schedule.n_burn),)
-    trace["burn_sigma"] = reader.numbers(
-        prefix + "trace.burn_sigma", n_burnt, 0.0, np.inf, nan=False
-    )
-    return Chain(draws, trace, state)
+    n_burnt = min(n_done, schedule.n_burn)
+    return Chain(draws, chains.trace(prefix + "trace.", (n_kept,), (n_burnt,), ""), state)
 
 
 def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:

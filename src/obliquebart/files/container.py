@@ -1,8 +1,9 @@
-"""One file of named arrays and a JSON header: signed, read with distrust, written whole or not.
+"""A file of named arrays with a JSON header and a checksum, always written as a whole.
 
 The bytes are a safetensors file. Its only metadata entry is our header as JSON text, whose first
 entry is the SHA-256 of the whole file with the digest's own digits set to zero. So other tools can
-list the arrays, every damaged byte is noticed, and the same model gives the same bytes everywhere.
+list the arrays, every damaged byte is detected, and the same contents give the same bytes on every
+machine.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from obliquebart.exceptions import ModelFileError
 __all__ = ["Contents", "pack", "read_file", "unpack", "write_file"]
 
 METADATA_KEY = "obliquebart"
-# So much JSON is parsed in less than a second, and has room for a million levels.
+# JSON within these limits is parsed in less than a second; a million levels fit into it.
 MAX_HEADER = 32_000_000
 MAX_COMMAS = 2_000_000
 MAX_BRACES = 200_000
@@ -40,18 +41,18 @@ _DIGEST = re.compile(rb'\\"checksum\\":\\"([0-9a-f]{64})\\"')
 
 
 class Contents(NamedTuple):
-    """What a file holds."""
+    """The header and the arrays of a file."""
 
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
 
 
 def pack(contents: Contents) -> bytes:
-    """Return the bytes of a file; they depend on the contents only."""
+    """Return the bytes of a file, which depend on nothing but its contents."""
     header = {"checksum": _NO_DIGEST.decode(), **contents.header}
     text = json.dumps(header, separators=(",", ":"), allow_nan=False)
     # Inside the outer JSON each quote takes two bytes.
-    if len(text) > MAX_HEADER // 2 or _is_flood(text):
+    if len(text) > MAX_HEADER // 2 or _is_too_large(text):
         raise ValueError(
             f"The names and levels of the columns take {len(text) / 1e6:.0f} MB as text, which is "
             "too much for a file: give the categories shorter or fewer levels."
@@ -64,21 +65,21 @@ def pack(contents: Contents) -> bytes:
 
 
 def unpack(data: bytes, kind: str, schemas: tuple[int, ...]) -> Contents:
-    """Return what `pack` was given; the header's values and the arrays' are still to be checked.
+    """Return what `pack` was given; the caller has to check the values in it.
 
     Parameters
     ----------
     data : bytes
-        From an untrusted source.
+        The bytes of a file, which may be damaged or made to do harm.
     kind : str
-        What the header's `format` must say.
+        The `format` that the header must have.
     schemas : tuple of int
-        Schemas that the caller can read.
+        The schemas that the caller can read.
 
     Raises
     ------
     ModelFileError
-        If the bytes are not whole, or not of this format and one of these schemas.
+        If the bytes are damaged, or not of this format and one of these schemas.
     """
     begin, end = _find_digest(data)
     if bytes(data[begin:end]) != _digest(data, begin, end):
@@ -144,13 +145,13 @@ def _parse_header(data: bytes) -> dict[str, Any]:
 
 
 def _parse_json(text: str) -> Any:
-    """Read JSON more strictly than the standard library: no NaN, no repeated names, no floods."""
-    if _is_flood(text):
+    """Parse JSON that has no NaN, no repeated names and not too many entries."""
+    if _is_too_large(text):
         raise ValueError("it has too many entries")
     return json.loads(text, parse_constant=_no_constant, object_pairs_hook=_no_repeats)
 
 
-def _is_flood(text: str) -> bool:
+def _is_too_large(text: str) -> bool:
     return text.count(",") > MAX_COMMAS or text.count("{") > MAX_BRACES
 
 
@@ -169,7 +170,7 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a file, having looked at its beginning before reading all of it."""
+    """Return the bytes of a file, of which only the header is read if that is already wrong."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ModelFileError("it is no regular file")
     with open(path, "rb") as file:
@@ -182,9 +183,9 @@ def read_file(path: str | os.PathLike[str]) -> bytes:
 
 
 def write_file(path: str | os.PathLike[str], data: bytes) -> None:
-    """Replace a file by new bytes: after any failure the old file is still there, whole.
+    """Replace the contents of a file; after any failure the old file is still there, unchanged.
 
-    The bytes go to a temporary file beside it, onto the disk, and only then under the name.
+    The bytes are written to a temporary file beside it, forced to the disk, and then renamed.
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
@@ -200,12 +201,12 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
 
 @contextlib.contextmanager
 def _temporary_file(target: Path) -> Iterator[tuple[Path, int]]:
-    """Make a locked file beside the target, removed again unless it was renamed."""
+    """Create a locked file beside the target; it is removed at the end unless it was renamed."""
     while True:
         temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        # Between these two lines another process may have taken it for a leftover.
+        # Before it was locked, another process may have removed it as a leftover.
         if os.fstat(descriptor).st_nlink == 1:
             break
         os.close(descriptor)
@@ -217,7 +218,7 @@ def _temporary_file(target: Path) -> Iterator[tuple[Path, int]]:
 
 
 def _remove_leftovers(target: Path) -> None:
-    """Remove temporary files of processes that were killed; a living one holds a lock."""
+    """Remove temporary files of killed processes; those of running ones are locked."""
     prefix = f".{target.name}."
     for leftover in target.parent.iterdir():
         if not re.fullmatch(re.escape(prefix) + r"[0-9a-f]{8}\.tmp", leftover.name):
@@ -232,7 +233,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _sync(descriptor: int) -> None:
-    """Put a file's bytes on the disk; elsewhere than on Linux that may need more than fsync."""
+    """Force a file to the disk; outside Linux that may need more than fsync."""
     full_sync = getattr(fcntl, "F_FULLFSYNC", None)
     if full_sync is not None:
         with contextlib.suppress(OSError):
@@ -241,7 +242,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Put the new name on the disk too; not every file system can do that."""
+    """Force the new name to the disk too, where the file system can do that."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -12,8 +12,8 @@ A file of schema 2 is a container (`container.py`) whose header has, besides `fo
   the numbers of the chains' `states`, and their shape.
 
 Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable: a
-new schema gets a reader of its own, and a file of each schema lies in `tests/fixtures`. Schema 1
-lacks two fields of the prior, `output_correlation` and `stretch`, which have their defaults then.
+new schema gets a reader of its own, and `tests/files/fixtures` has a file of each. Schema 1 lacks
+two fields of the prior, `output_correlation` and `stretch`, which have their defaults then.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ import obliquebart
 from obliquebart.estimators import ESTIMATORS
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.exceptions import ModelFileError
-from obliquebart.files.arrays import Writer
+from obliquebart.files.arrays import Arrays
+from obliquebart.files.chains import add_draws, add_state
 from obliquebart.files.container import Contents, pack, read_file, write_file
 from obliquebart.files.model_reader import (
     FORMAT,
@@ -130,30 +131,30 @@ def to_bytes(
             "include_data=True, but this model was loaded without its training data: pass them to "
             "sample_more first, or leave them out."
         )
-    writer = Writer()
+    arrays: Arrays = {}
     header = {
         "format": FORMAT,
         "schema": SCHEMA,
         "version": obliquebart.__version__,
         "estimator": fitted.estimator,
         "parameters": parameters,
-        "encoding": _encoding_header(fitted.encoding, writer),
+        "encoding": _encoding_header(fitted.encoding, arrays),
         "classes": _labels_header(fitted.classes),
         "n_draws": fitted.n_draws,
         "training": {"fingerprint": fitted.fingerprint, "included": include_data},
         "posteriors": [
-            _posterior_header(posterior, f"posterior.{i}.", writer, include_state)
+            _posterior_header(posterior, f"posterior.{i}.", arrays, include_state)
             for i, posterior in enumerate(fitted.posteriors)
         ],
     }
     if include_data and fitted.training is not None:
         table, outcome = fitted.training
-        writer.arrays["training.x_cont"] = table.x_cont
-        writer.arrays["training.x_cat"] = table.x_cat
-        writer.arrays["training.target"] = outcome.values
+        arrays["training.x_cont"] = table.x_cont
+        arrays["training.x_cat"] = table.x_cat
+        arrays["training.target"] = outcome.values
         if outcome.weights is not None:
-            writer.arrays["training.weights"] = outcome.weights
-    return pack(Contents(header, writer.arrays))
+            arrays["training.weights"] = outcome.weights
+    return pack(Contents(header, arrays))
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -169,13 +170,13 @@ def _plain(name: str, value: Any) -> Any:
     raise TypeError(f"{name}={value!r} cannot be saved: {type(value).__name__} is no plain value.")
 
 
-def _encoding_header(encoding: Encoding, writer: Writer) -> dict[str, Any]:
+def _encoding_header(encoding: Encoding, arrays: Arrays) -> dict[str, Any]:
     state = encoding.to_state()
     continuous = [column for column in state["columns"] if "knots" in column]
     # JSON would need five times the room.
     for name in ("knots", "heights"):
         values = [value for column in continuous for value in column[name]]
-        writer.arrays[f"encoding.{name}"] = np.array(values, np.float64)
+        arrays[f"encoding.{name}"] = np.array(values, np.float64)
     columns = [
         {k: len(v) if k == "knots" else v for k, v in column.items() if k != "heights"}
         for column in state["columns"]
@@ -196,10 +197,10 @@ def _labels_header(classes: NDArray[Any] | None) -> dict[str, Any] | None:
 
 
 def _posterior_header(
-    posterior: Posterior, prefix: str, writer: Writer, include_state: bool
+    posterior: Posterior, prefix: str, arrays: Arrays, include_state: bool
 ) -> dict[str, Any]:
-    writer.draws(prefix + "draws.", posterior.draws)
-    writer.trace(prefix + "trace.", {**posterior.trace, "burn_sigma": posterior.burn_sigma})
+    trace = {**posterior.trace, "burn_sigma": posterior.burn_sigma}
+    add_draws(arrays, prefix, posterior.draws, trace)
     scale = posterior.scale
     states = posterior.states if include_state else ()
     return {
@@ -211,6 +212,7 @@ def _posterior_header(
         },
         "n_chains": posterior.n_chains,
         "states": [
-            writer.state(f"{prefix}state.{chain}.", state) for chain, state in enumerate(states)
+            add_state(arrays, f"{prefix}state.{chain}.", state)
+            for chain, state in enumerate(states)
         ],
     }

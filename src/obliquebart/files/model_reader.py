@@ -1,4 +1,4 @@
-"""Read model files with distrust: every field, index and number is checked before it is used."""
+"""Read model files; every field, index and number is checked before it is used."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from obliquebart import _core
 from obliquebart.estimators import ESTIMATORS
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.exceptions import ModelFileError
-from obliquebart.files.arrays import Reader, field
+from obliquebart.files.arrays import ArrayReader, field
+from obliquebart.files.chains import ChainReader
 from obliquebart.files.container import unpack
-from obliquebart.likelihood import LIKELIHOODS, Likelihood
+from obliquebart.likelihood import Likelihood
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import SETTINGS_FIELDS, settings_from_dict, settings_to_dict
 from obliquebart.model.training import Fingerprint, TrainingProblem
-from obliquebart.posterior.draws import count_leaves
+from obliquebart.posterior.draws import split_draws, take_draws
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.sampling.chain import State, Trace
 from obliquebart.table import Encoding
@@ -30,10 +31,6 @@ __all__ = ["FORMAT", "LABEL_DTYPE", "SCHEMA", "StoredModel", "column_dtypes", "r
 FORMAT = "obliquebart model"
 SCHEMA = 2
 
-TRACE = (
-    *("sigma", "theta", "leaf_sd", "n_leaves", "depth", "axis_share"),
-    *(f"accept_{move}" for move in _core.MOVES),
-)
 # The whole prior of an outcome without variation.
 CONSTANT_PRIOR = {"likelihood", "n_trees"}
 MAX_SIZE = 2**31
@@ -44,10 +41,19 @@ LABEL_DTYPE = re.compile(
 
 
 class StoredModel(NamedTuple):
-    """What a file holds."""
+    """The estimator's parameters and the result of its fit."""
 
     parameters: dict[str, Any]
     fitted: Fitted
+
+
+class _Model(NamedTuple):
+    """What the posteriors of a model share."""
+
+    encoding: Encoding
+    likelihood: Likelihood
+    classes: NDArray[Any] | None
+    n_draws: int
 
 
 def column_dtypes(encoding: Encoding) -> list[str]:
@@ -63,30 +69,20 @@ def read_model(data: bytes) -> StoredModel:
     if estimator not in ESTIMATORS:
         raise ModelFileError(f"it is of an unknown estimator {estimator[:80]!r}")
     likelihood = ESTIMATORS[estimator]._likelihood
-    reader = Reader(contents.arrays)
+    reader = ArrayReader(contents.arrays)
     encoding = _read_encoding(field(header, "encoding", dict), reader)
-    reader.set_columns(encoding.p_cont, encoding.n_levels)
-    classes = None
-    if likelihood.has_classes:
-        classes = _read_labels(field(header, "classes", dict))
-    n_draws = _size(header, "n_draws")
-    entries = field(header, "posteriors", list)
-    expected = len(likelihood.titles(classes))
-    if len(entries) != expected:
-        raise ModelFileError(f"it has {len(entries)} posteriors, not {expected}")
-    posteriors = [
-        _read_posterior(entry, f"posterior.{i}.", reader, encoding, likelihood, n_draws)
-        for i, entry in enumerate(entries)
-    ]
+    classes = _read_labels(field(header, "classes", dict)) if likelihood.has_classes else None
+    model = _Model(encoding, likelihood, classes, _size(header, "n_draws"))
+    posteriors = _read_posteriors(field(header, "posteriors", list), reader, model)
     information = field(header, "training", dict)
     fingerprint = _read_fingerprint(field(information, "fingerprint", dict))
     training = None
     if field(information, "included", bool):
         scale = posteriors[0].scale if posteriors else OutcomeScale()
-        training = _read_training(reader, encoding, fingerprint, likelihood, scale, classes)
+        training = _read_training(reader, model, scale, fingerprint)
     _check_rows(posteriors, training)
     reader.finish()
-    fitted = Fitted(estimator, encoding, posteriors, classes, n_draws, training, fingerprint)
+    fitted = Fitted(estimator, encoding, posteriors, classes, model.n_draws, training, fingerprint)
     return StoredModel(_read_parameters(field(header, "parameters", dict)), fitted)
 
 
@@ -105,7 +101,7 @@ def _read_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     return parameters
 
 
-def _read_encoding(header: dict[str, Any], reader: Reader) -> Encoding:
+def _read_encoding(header: dict[str, Any], reader: ArrayReader) -> Encoding:
     names = field(header, "names", list)
     if any(type(name) is not str for name in [*names, field(header, "owner", str)]):
         raise ModelFileError("a name of its columns is no text")
@@ -154,45 +150,58 @@ def _read_labels(header: dict[str, Any]) -> NDArray[Any]:
     return labels
 
 
-def _read_posterior(
-    entry: Any,
-    prefix: str,
-    reader: Reader,
-    encoding: Encoding,
-    likelihood: Likelihood,
-    n_draws: int,
-) -> Posterior:
+def _read_posteriors(entries: list[Any], reader: ArrayReader, model: _Model) -> list[Posterior]:
+    expected = len(model.likelihood.titles(model.classes))
+    if len(entries) != expected:
+        raise ModelFileError(f"it has {len(entries)} posteriors, not {expected}")
+    return [
+        _read_posterior(entry, f"posterior.{i}.", reader, model) for i, entry in enumerate(entries)
+    ]
+
+
+def _read_posterior(entry: Any, prefix: str, reader: ArrayReader, model: _Model) -> Posterior:
     prior = _read_prior(field(entry, "prior", dict))
-    if prior["likelihood"] != likelihood.name:
-        raise ModelFileError(f"its likelihood is {prior['likelihood']!r}, not {likelihood.name!r}")
+    if prior["likelihood"] != model.likelihood.name:
+        raise ModelFileError(
+            f"its likelihood is {prior['likelihood']!r}, not {model.likelihood.name!r}"
+        )
     scale = _read_scale(field(entry, "outcome", dict))
-    draws, trace, states = _read_chains(entry, prefix, reader, n_draws, prior)
-    return Posterior(draws, trace, encoding, prior, scale, states)
-
-
-def _read_chains(
-    entry: dict[str, Any], prefix: str, reader: Reader, n_draws: int, prior: dict[str, Any]
-) -> tuple[_core.Draws, Trace, tuple[State, ...]]:
-    n_chains = _size(entry, "n_chains")
-    if n_draws % n_chains:
-        raise ModelFileError(f"{n_draws} draws are not of {n_chains} chains")
-    draws = reader.draws(prefix + "draws.", n_draws, prior["n_trees"])
-    trace = reader.trace(prefix + "trace.", TRACE, (n_chains, n_draws // n_chains))
-    trace["burn_sigma"] = reader.numbers(
-        prefix + "trace.burn_sigma", (n_chains, None), 0.0, np.inf, nan=False
-    )
+    chains = ChainReader(reader, settings_from_dict(prior), model.encoding)
+    draws, trace = _read_draws(chains, prefix, _size(entry, "n_chains"), model.n_draws)
     if set(prior) != CONSTANT_PRIOR and not trace["sigma"].all():
         raise ModelFileError(f"{prefix}trace.sigma is zero somewhere")
-    numbers = field(entry, "states", list)
-    if len(numbers) not in (0, n_chains):
-        raise ModelFileError(f"it has {len(numbers)} states of {n_chains} chains")
-    has_target = LIKELIHOODS[prior["likelihood"]].has_latents
-    last_leaves = count_leaves(draws.to_arrays())[:: -n_draws // n_chains][::-1]
-    states = tuple(
-        reader.state(f"{prefix}state.{i}.", number, last_leaves[i], has_target=has_target)
-        for i, number in enumerate(numbers)
+    posterior = Posterior(draws, trace, model.encoding, prior, scale)
+    posterior.states = _read_states(chains, prefix, field(entry, "states", list), posterior)
+    return posterior
+
+
+def _read_draws(
+    chains: ChainReader, prefix: str, n_chains: int, n_draws: int
+) -> tuple[_core.Draws, Trace]:
+    if n_draws % n_chains:
+        raise ModelFileError(f"{n_chains} chains cannot have {n_draws} draws in all")
+    draws = chains.draws(prefix + "draws.")
+    if draws.n_draws != n_draws:
+        raise ModelFileError(f"{prefix}draws has {draws.n_draws} draws, not {n_draws}")
+    shape = (n_chains, n_draws // n_chains)
+    return draws, chains.trace(prefix + "trace.", shape, (n_chains, None), "accept_")
+
+
+def _read_states(
+    chains: ChainReader, prefix: str, numbers: list[Any], posterior: Posterior
+) -> tuple[State, ...]:
+    if not numbers:
+        return ()
+    n_chains = posterior.n_chains
+    if len(numbers) != n_chains:
+        raise ModelFileError(f"it has {len(numbers)} states for {n_chains} chains")
+    last = np.arange(1, n_chains + 1) * posterior.n_draws - 1
+    last_draws = take_draws(posterior.draws, last, posterior.encoding)
+    has_target = posterior.likelihood.has_latents
+    return tuple(
+        chains.state(f"{prefix}state.{i}.", numbers[i], kept, has_target=has_target)
+        for i, kept in enumerate(split_draws(last_draws, n_chains, posterior.encoding))
     )
-    return draws, trace, states
 
 
 def _read_prior(prior: dict[str, Any]) -> dict[str, Any]:
@@ -230,20 +239,16 @@ def _read_fingerprint(values: dict[str, Any]) -> Fingerprint:
 
 
 def _read_training(
-    reader: Reader,
-    encoding: Encoding,
-    fingerprint: Fingerprint,
-    likelihood: Likelihood,
-    scale: OutcomeScale,
-    classes: NDArray[Any] | None,
+    reader: ArrayReader, model: _Model, scale: OutcomeScale, fingerprint: Fingerprint
 ) -> TrainingProblem:
+    encoding, likelihood, classes, _ = model
     x_cont = reader.array("training.x_cont", np.float32, encoding.p_cont, None)
     n_rows = x_cont.shape[1]
     x_cat = reader.array("training.x_cat", np.uint32, encoding.p_cat, n_rows)
     target = reader.array("training.target", likelihood.target_dtype, n_rows)
     weights = None
     if fingerprint["sample_weight"] is not None:
-        weights = reader.numbers("training.weights", (n_rows,), 1e-300, 1e300, nan=False)
+        weights = reader.numbers("training.weights", (n_rows,), 1e-300, 1e300)
     n_levels = np.array(encoding.n_levels, np.uint32).reshape(-1, 1)
     is_target = likelihood.is_target(target, classes)
     if np.isinf(x_cont).any() or (x_cat >= n_levels).any() or not is_target:
@@ -251,7 +256,7 @@ def _read_training(
     outcome = Outcome(target, weights, scale, likelihood, classes)
     problem = TrainingProblem(EncodedTable(x_cont, x_cat, encoding.n_levels), outcome)
     if problem.fingerprint() != fingerprint:
-        raise ModelFileError("its training data do not have the fingerprint that it says")
+        raise ModelFileError("its training data do not match the fingerprint in its header")
     return problem
 
 

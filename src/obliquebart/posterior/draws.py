@@ -1,72 +1,285 @@
-"""Kept draws as flat arrays: some of them, or those of one chain."""
+"""Kept draws in the engine's arrays; no other module of the package knows their format.
+
+A tree is stored as a *structure*: its shape and its rules. A tree that did not change from one kept
+draw to the next shares its structure; only the outputs of its leaves are stored again. The arrays
+(`_core.DRAW_FORMAT` gives their types) are
+
+- `structure_of`: the structure of each tree, by draw;
+- `node_begin`: where the nodes of each structure begin, and where the last one ends;
+- `node_kind`: all nodes in preorder; the lowest two bits tell leaves and rules apart;
+- `cut`, `phi_count`: of each continuous rule φ'x < cut, the cut and its number of columns;
+- `phi_column`, `phi_value`: the entries of φ that are not zero, rule after rule;
+- `cat_column`: the column of each categorical rule;
+- `level_words`: the levels that go right, 32 to a word; each rule begins with a new word;
+- `outputs`: by draw, tree and leaf in preorder.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
-from obliquebart.table import Encoding
 
-__all__ = ["count_leaves", "draws_from_arrays", "split_draws", "take_draws"]
+__all__ = [
+    "CategoricalNode",
+    "ContinuousNode",
+    "DecodedDraws",
+    "LeafNode",
+    "Node",
+    "RuleTable",
+    "constant_draws",
+    "draws_from_arrays",
+    "split_draws",
+    "take_draws",
+]
+
+KIND_MASK, LEAF, CONTINUOUS, CATEGORICAL = 3, 0, 1, 2
+WORD_BITS = 32
+# What each array of a structure has one entry for.
+UNITS = {
+    "node_kind": "node",
+    "cut": "continuous rule",
+    "phi_count": "continuous rule",
+    "phi_column": "weight",
+    "phi_value": "weight",
+    "cat_column": "categorical rule",
+    "level_words": "word",
+}
+
+IntArray = NDArray[np.int64]
 
 
-def draws_from_arrays(arrays: dict[str, Any], encoding: Encoding) -> _core.Draws:
-    """Return draws of a model with these columns; ValueError if the arrays do not hold such."""
-    return _core.Draws.from_arrays(arrays, encoding.p_cont, list(encoding.n_levels))
+class Columns(Protocol):
+    """The columns of a model, as far as its draws depend on them."""
+
+    @property
+    def p_cont(self) -> int:
+        """Number of continuous columns."""
+
+    @property
+    def n_levels(self) -> list[int]:
+        """Levels of each categorical column."""
 
 
-def count_leaves(arrays: dict[str, Any]) -> NDArray[np.int64]:
-    """Return the number of leaves by draw and tree."""
-    is_leaf = (arrays["node_kind"] & 3) == 0
-    begin = arrays["node_begin"].astype(np.int64)
-    of_structure = np.diff(np.concatenate([[0], np.cumsum(is_leaf)])[begin]).astype(np.int64)
-    n_leaves: NDArray[np.int64] = of_structure[arrays["structure_of"]]
-    return n_leaves
+class LeafNode(NamedTuple):
+    """A leaf; `number` counts the leaves of its tree in preorder."""
+
+    number: int
 
 
-def take_draws(draws: _core.Draws, index: NDArray[np.intp], encoding: Encoding) -> _core.Draws:
-    """Return the draws of an index, in its order; all structures are kept."""
-    arrays = dict(draws.to_arrays())
-    outputs_end = np.cumsum(count_leaves(arrays).sum(axis=1))
-    outputs = np.split(arrays["outputs"], outputs_end[:-1])
-    arrays["structure_of"] = np.ascontiguousarray(arrays["structure_of"][index])
-    arrays["outputs"] = np.concatenate([outputs[draw] for draw in index])
-    return draws_from_arrays(arrays, encoding)
+class ContinuousNode(NamedTuple):
+    """A rule: rows with weights'x[columns] < cut go left.
+
+    `columns` are numbered among the continuous columns.
+    """
+
+    columns: IntArray
+    weights: NDArray[np.float64]
+    cut: float
 
 
-def split_draws(draws: _core.Draws, n_chains: int, encoding: Encoding) -> list[_core.Draws]:
-    """Return the draws of each chain, with the structures that they use, as before the join."""
-    arrays = dict(draws.to_arrays())
-    n_nodes = np.diff(arrays["node_begin"].astype(np.int64))
-    kind = arrays["node_kind"] & 3
-    n_outputs = np.split(count_leaves(arrays), n_chains)
-    n_words = (np.array([0, *encoding.n_levels]) + 31)[1:] // 32
-    parts = []
-    first_output = 0
-    for i, chain in enumerate(np.split(arrays["structure_of"], n_chains)):
-        used, position = np.unique(chain, return_inverse=True)
-        is_used = np.zeros(len(n_nodes), np.bool_)
-        is_used[used] = True
-        node = np.repeat(is_used, n_nodes)
-        continuous, categorical = node[kind == 1], node[kind == 2]
-        phi = np.repeat(continuous, arrays["phi_count"])
-        words = np.repeat(categorical, n_words[arrays["cat_column"]])
-        last_output = first_output + int(n_outputs[i].sum())
-        part = {
-            "structure_of": position.reshape(chain.shape).astype(np.uint32),
-            "node_begin": np.concatenate([[0], np.cumsum(n_nodes[used])]).astype(np.uint64),
-            "node_kind": arrays["node_kind"][node],
-            "cut": arrays["cut"][continuous],
-            "phi_count": arrays["phi_count"][continuous],
-            "phi_column": arrays["phi_column"][phi],
-            "phi_value": arrays["phi_value"][phi],
-            "cat_column": arrays["cat_column"][categorical],
-            "level_words": arrays["level_words"][words],
-            "outputs": arrays["outputs"][first_output:last_output],
+class CategoricalNode(NamedTuple):
+    """A rule: rows with a level of `goes_right` go right.
+
+    `column` is numbered among the categorical columns.
+    """
+
+    column: int
+    goes_right: NDArray[np.bool_]
+    """One entry for each level."""
+
+
+Node = LeafNode | ContinuousNode | CategoricalNode
+
+
+class RuleTable(NamedTuple):
+    """The rules of all structures: first the continuous ones, then the categorical ones."""
+
+    structure: IntArray
+    """The structure that each rule belongs to."""
+    is_continuous: NDArray[np.bool_]
+    column_begin: IntArray
+    """The columns of rule i are `columns[column_begin[i]:column_begin[i + 1]]`."""
+    columns: IntArray
+    """Numbered among the columns of the rule's kind."""
+    weights: NDArray[np.float64]
+    """φ of each of `columns`; 0 for a categorical one."""
+
+
+class DecodedDraws:
+    """Kept draws, decoded where they are asked for.
+
+    Attributes
+    ----------
+    structure_of : ndarray of shape (n_draws, n_trees)
+        The structure of each tree.
+    n_structures : int
+        How many structures there are; some of them may have no tree.
+    """
+
+    def __init__(self, draws: _core.Draws, n_levels: Sequence[int]) -> None:
+        self.arrays: dict[str, NDArray[Any]] = draws.to_arrays()
+        self.structure_of: NDArray[np.uint32] = self.arrays["structure_of"]
+        self.n_structures = len(self.arrays["node_begin"]) - 1
+        self._n_levels = list(n_levels)
+        self._kind = self.arrays["node_kind"] & KIND_MASK
+
+    @cached_property
+    def sizes(self) -> dict[str, IntArray]:
+        """How many nodes, leaves, rules, weights and words each structure has, by unit."""
+        arrays = self.arrays
+        begin: IntArray = arrays["node_begin"].astype(np.int64)
+        n_nodes = begin[1:] - begin[:-1]
+        structure = np.repeat(np.arange(self.n_structures), n_nodes)
+        n_words = np.array([_n_words(n) for n in self._n_levels], np.int64)
+
+        def count(kind: int, times: NDArray[Any] | None = None) -> IntArray:
+            total = np.bincount(structure[self._kind == kind], times, self.n_structures)
+            return total.astype(np.int64)
+
+        return {
+            "node": n_nodes,
+            "leaf": count(LEAF),
+            "continuous rule": count(CONTINUOUS),
+            "weight": count(CONTINUOUS, arrays["phi_count"]),
+            "categorical rule": count(CATEGORICAL),
+            "word": count(CATEGORICAL, n_words[arrays["cat_column"]]),
         }
-        first_output = last_output
-        parts.append(draws_from_arrays(part, encoding))
+
+    @cached_property
+    def n_leaves(self) -> IntArray:
+        """The number of leaves of each tree, by draw."""
+        n_leaves: IntArray = self.sizes["leaf"][self.structure_of]
+        return n_leaves
+
+    def rules(self) -> RuleTable:
+        """Return the rules of all structures."""
+        arrays, sizes = self.arrays, self.sizes
+        n_categorical = len(arrays["cat_column"])
+        n_columns = np.concatenate([arrays["phi_count"], np.ones(n_categorical)]).astype(np.int64)
+        each = np.arange(self.n_structures)
+        kinds = ("continuous rule", "categorical rule")
+        return RuleTable(
+            structure=np.concatenate([np.repeat(each, sizes[kind]) for kind in kinds]),
+            is_continuous=np.arange(len(n_columns)) < len(arrays["phi_count"]),
+            column_begin=_begin(n_columns),
+            columns=np.concatenate([arrays["phi_column"], arrays["cat_column"]]).astype(np.int64),
+            weights=np.concatenate([arrays["phi_value"], np.zeros(n_categorical)]),
+        )
+
+    def nodes(self, structure: int) -> list[Node]:
+        """Return the nodes of a structure in preorder; the left child comes first."""
+        source: dict[int, Iterator[Node]] = {
+            LEAF: map(LeafNode, itertools.count()),
+            CONTINUOUS: self._continuous(structure),
+            CATEGORICAL: self._categorical(structure),
+        }
+        kinds = self._part("node_kind", structure) & KIND_MASK
+        return [next(source[kind]) for kind in kinds.tolist()]
+
+    def outputs(self, draw: int, tree: int) -> NDArray[np.float32]:
+        """Return the outputs of the leaves of a tree, in preorder."""
+        begin = int(self.n_leaves[:draw].sum() + self.n_leaves[draw, :tree].sum())
+        outputs: NDArray[np.float32] = self.arrays["outputs"]
+        return outputs[begin : begin + self.n_leaves[draw, tree]]
+
+    def split_outputs(self, n_parts: int) -> list[NDArray[np.float32]]:
+        """Return all outputs in parts with the same number of draws."""
+        n_outputs = [part.sum() for part in np.split(self.n_leaves, n_parts)]
+        return np.split(self.arrays["outputs"], np.cumsum(n_outputs)[:-1])
+
+    def _continuous(self, structure: int) -> Iterator[ContinuousNode]:
+        columns = self._part("phi_column", structure).astype(np.int64)
+        weights = self._part("phi_value", structure).astype(np.float64)
+        cuts = self._part("cut", structure).tolist()
+        ends = np.cumsum(self._part("phi_count", structure)).tolist()
+        for cut, begin, end in zip(cuts, [0, *ends], ends, strict=False):
+            yield ContinuousNode(columns[begin:end], weights[begin:end], cut)
+
+    def _categorical(self, structure: int) -> Iterator[CategoricalNode]:
+        words = self._part("level_words", structure).astype("<u4")
+        begin = 0
+        for column in self._part("cat_column", structure).tolist():
+            n_levels = self._n_levels[column]
+            end = begin + _n_words(n_levels)
+            bits = np.unpackbits(words[begin:end].view(np.uint8), bitorder="little")
+            yield CategoricalNode(column, bits[:n_levels].astype(np.bool_))
+            begin = end
+
+    @cached_property
+    def _begins(self) -> dict[str, IntArray]:
+        return {unit: _begin(size) for unit, size in self.sizes.items()}
+
+    def _part(self, name: str, structure: int) -> NDArray[Any]:
+        begin = self._begins[UNITS[name]]
+        return self.arrays[name][begin[structure] : begin[structure + 1]]
+
+
+def draws_from_arrays(arrays: Mapping[str, NDArray[Any]], columns: Columns) -> _core.Draws:
+    """Return the draws that arrays hold; every length, index and number is checked.
+
+    Raises
+    ------
+    ValueError
+        If they hold no draws of a model with these columns; the message names the array.
+    """
+    for name in _core.DRAW_FORMAT:
+        if name in arrays and np.ndim(arrays[name]) != (2 if name == "structure_of" else 1):
+            raise ValueError(f"draws: array {name} has the wrong shape {np.shape(arrays[name])}")
+    return _core.Draws.from_arrays(dict(arrays), columns.p_cont, list(columns.n_levels))
+
+
+def constant_draws(n_draws: int, n_trees: int, columns: Columns) -> _core.Draws:
+    """Return draws of trees that are a single leaf with output 0."""
+    arrays = {name: np.zeros(0, dtype) for name, dtype in _core.DRAW_FORMAT.items()}
+    arrays["structure_of"] = np.zeros((n_draws, n_trees), np.uint32)
+    arrays["node_begin"] = np.array([0, 1], np.uint64)
+    arrays["node_kind"] = np.array([LEAF], np.uint8)
+    arrays["outputs"] = np.zeros(n_draws * n_trees, np.float32)
+    return draws_from_arrays(arrays, columns)
+
+
+def take_draws(draws: _core.Draws, index: NDArray[np.intp], columns: Columns) -> _core.Draws:
+    """Return the draws of an index, in its order; all structures are kept."""
+    decoded = DecodedDraws(draws, columns.n_levels)
+    outputs = decoded.split_outputs(len(decoded.structure_of))
+    arrays = {
+        **decoded.arrays,
+        "structure_of": np.ascontiguousarray(decoded.structure_of[index]),
+        "outputs": np.concatenate([outputs[draw] for draw in index]),
+    }
+    return draws_from_arrays(arrays, columns)
+
+
+def split_draws(draws: _core.Draws, n_chains: int, columns: Columns) -> list[_core.Draws]:
+    """Return the draws of each chain, with the structures that they use, as before the join."""
+    decoded = DecodedDraws(draws, columns.n_levels)
+    outputs = decoded.split_outputs(n_chains)
+    parts = []
+    for i, structure_of in enumerate(np.split(decoded.structure_of, n_chains)):
+        used, position = np.unique(structure_of, return_inverse=True)
+        is_used = np.isin(np.arange(decoded.n_structures), used)
+        part = {
+            name: decoded.arrays[name][np.repeat(is_used, decoded.sizes[unit])]
+            for name, unit in UNITS.items()
+        }
+        part["structure_of"] = position.reshape(structure_of.shape).astype(np.uint32)
+        part["node_begin"] = _begin(decoded.sizes["node"][used]).astype(np.uint64)
+        part["outputs"] = outputs[i]
+        parts.append(draws_from_arrays(part, columns))
     return parts
+
+
+def _n_words(n_levels: int) -> int:
+    return -(-n_levels // WORD_BITS)
+
+
+def _begin(sizes: NDArray[Any]) -> IntArray:
+    """Return where consecutive parts of these sizes begin, and where the last one ends."""
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)

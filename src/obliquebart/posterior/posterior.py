@@ -12,7 +12,7 @@ from obliquebart import _core
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import settings_to_dict
-from obliquebart.posterior.draws import draws_from_arrays, split_draws, take_draws
+from obliquebart.posterior.draws import constant_draws, draws_from_arrays, split_draws, take_draws
 from obliquebart.posterior.summaries import PosteriorViews
 from obliquebart.sampling.chain import Chain, ChainProgress, State, Trace
 from obliquebart.sampling.memory import require_memory
@@ -148,25 +148,12 @@ class Posterior(PosteriorViews):
         cls, encoding: Encoding, n_trees: int, shape: tuple[int, int], outcome: Outcome
     ) -> Posterior:
         """Return the posterior of an outcome without variation: ensembles of empty trees."""
-        n_draws = shape[0] * shape[1]
-        arrays = {
-            "structure_of": np.zeros((n_draws, n_trees), np.uint32),
-            "node_begin": np.array([0, 1], np.uint64),
-            "node_kind": np.zeros(1, np.uint8),
-            "cut": np.zeros(0, np.float32),
-            "phi_count": np.zeros(0, np.uint32),
-            "phi_column": np.zeros(0, np.uint32),
-            "phi_value": np.zeros(0, np.float32),
-            "cat_column": np.zeros(0, np.uint32),
-            "level_words": np.zeros(0, np.uint32),
-            "outputs": np.zeros(n_draws * n_trees, np.float32),
-        }
         nan, zero, one = np.full(shape, np.nan), np.zeros(shape), np.ones(shape)
         trace = {"sigma": zero, "theta": nan, "leaf_sd": zero, "n_leaves": one, "depth": zero}
         trace["axis_share"] = nan
         trace.update({f"accept_{move}": nan for move in _core.MOVES})
         trace["burn_sigma"] = np.zeros((shape[0], 0))
-        draws = draws_from_arrays(arrays, encoding)
+        draws = constant_draws(shape[0] * shape[1], n_trees, encoding)
         settings = {"likelihood": outcome.likelihood.name, "n_trees": n_trees}
         return cls(draws, trace, encoding, settings, outcome.scale)
 

@@ -14,12 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.explain.evaluation import Evaluation, evaluate, score_text
 from obliquebart.explain.overview import (
-    Learnt,
+    RuleOverview,
     TextTable,
     is_numeric,
+    is_training_data,
     labelled_posteriors,
-    learn,
-    trained_on,
+    rule_overview,
 )
 from obliquebart.explain.trees import Tree
 from obliquebart.files.container import write_file
@@ -123,9 +123,9 @@ def report_html(
     posteriors = labelled_posteriors(model)
     shown = dict(list(posteriors.items())[:MAX_CLASSES])
     diagnoses = {key: diagnose(p, X, N_ROWS_OF_F, model.n_jobs) for key, p in posteriors.items()}
-    learnt = {key: learn(posterior, SHOWN_COLUMNS) for key, posterior in shown.items()}
+    learnt = {key: rule_overview(posterior, SHOWN_COLUMNS) for key, posterior in shown.items()}
     evaluation = evaluate(model, X, y, n_jobs=model.n_jobs)
-    seen = trained_on(model, X, y)
+    seen = is_training_data(model, X, y)
     parts = [
         _in_short(diagnoses, evaluation, learnt, seen),
         _convergence(shown, diagnoses),
@@ -155,7 +155,7 @@ def _lead(model: Any, evaluation: Evaluation, source: str | None) -> str:
 def _in_short(
     diagnoses: dict[str, Diagnostics],
     evaluation: Evaluation,
-    learnt: dict[str, Learnt],
+    learnt: dict[str, RuleOverview],
     seen: bool,
 ) -> Part:
     advice = [
@@ -220,7 +220,7 @@ def _predictions(evaluation: Evaluation, seen: bool) -> Part:
     return Part("predictions", "How good are the predictions?", body)
 
 
-def _learnt(posteriors: dict[str, Posterior], learnt: dict[str, Learnt], X: Any) -> Part:
+def _learnt(posteriors: dict[str, Posterior], learnt: dict[str, RuleOverview], X: Any) -> Part:
     body = (
         "<p>A continuous rule asks whether a weighted sum φ'x of columns, each scaled to [-1, 1], "
         "is below a cut. The share of rules that use a column is compared with that of rules from "

@@ -23,6 +23,11 @@ class EncodedTable(NamedTuple):
     """Levels of each categorical column."""
 
     @property
+    def p_cont(self) -> int:
+        """Return the number of continuous columns."""
+        return int(self.x_cont.shape[0])
+
+    @property
     def n_rows(self) -> int:
         """Return the number of rows."""
         return int(self.x_cont.shape[1])

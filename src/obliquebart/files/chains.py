@@ -1,0 +1,114 @@
+"""Chains in a file: their draws, trace and state, in model files and in checkpoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obliquebart import _core
+from obliquebart.exceptions import ModelFileError
+from obliquebart.files.arrays import ArrayReader, Arrays
+from obliquebart.files.state_check import check_state
+from obliquebart.posterior.draws import Columns, draws_from_arrays
+from obliquebart.sampling.chain import State, Trace
+
+__all__ = ["ChainReader", "add_draws", "add_state"]
+
+SCALARS = ("sigma", "theta", "leaf_sd", "n_leaves", "depth", "axis_share")
+# NaN in sweeps to which they do not apply, and never above 1; besides acceptance rates.
+SHARES = ("theta", "axis_share")
+
+
+def add_draws(arrays: Arrays, prefix: str, draws: _core.Draws, trace: Trace) -> None:
+    """Add draws and their trace to the arrays of a file."""
+    arrays.update({f"{prefix}draws.{name}": array for name, array in draws.to_arrays().items()})
+    arrays.update({f"{prefix}trace.{name}": values for name, values in trace.items()})
+
+
+def add_state(arrays: Arrays, prefix: str, state: State) -> dict[str, Any]:
+    """Add the arrays of a sampler's state, and return its numbers, which belong in the header."""
+    is_array = {name: isinstance(value, np.ndarray) for name, value in state.items()}
+    arrays.update({prefix + name: state[name] for name in state if is_array[name]})
+    return {name: value for name, value in state.items() if not is_array[name]}
+
+
+class ChainReader:
+    """Reads the chains of one posterior; whatever is wrong raises ModelFileError.
+
+    Parameters
+    ----------
+    arrays : ArrayReader
+        The arrays of a file.
+    settings : Settings
+        The settings that the chains ran with.
+    columns : Columns
+        The columns of the model.
+    """
+
+    def __init__(self, arrays: ArrayReader, settings: _core.Settings, columns: Columns) -> None:
+        self._arrays = arrays
+        self._settings = settings
+        self._columns = columns
+
+    def draws(self, prefix: str) -> _core.Draws:
+        """Return draws."""
+        arrays = self._arrays.group(prefix)
+        unknown = set(arrays) - set(_core.DRAW_FORMAT)
+        if unknown:
+            raise ModelFileError(f"it has an array {prefix + min(unknown)!r} that no model has")
+        try:
+            draws = draws_from_arrays(arrays, self._columns)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ModelFileError(f"{prefix[:-1]}: {error}") from error
+        if draws.n_trees != self._settings.n_trees:
+            raise ModelFileError(
+                f"{prefix[:-1]} has {draws.n_trees} trees per draw, not {self._settings.n_trees}"
+            )
+        return draws
+
+    def trace(
+        self,
+        prefix: str,
+        shape: tuple[int, ...],
+        burn_shape: tuple[int | None, ...],
+        rate_prefix: str,
+    ) -> Trace:
+        """Return a trace; its acceptance rates have the moves' names after `rate_prefix`."""
+        rates = tuple(rate_prefix + move for move in _core.MOVES)
+        shares = {*SHARES, *rates}
+        trace = {
+            name: self._arrays.numbers(
+                prefix + name, shape, 0.0, 1.0 if name in shares else np.inf, nan=name in shares
+            )
+            for name in SCALARS + rates
+        }
+        burn_sigma = self._arrays.numbers(prefix + "burn_sigma", burn_shape, 0.0, np.inf)
+        return {**trace, "burn_sigma": burn_sigma}
+
+    def state(self, prefix: str, numbers: Any, kept: _core.Draws, *, has_target: bool) -> State:
+        """Return a sampler's state: all arrays with a prefix, and the numbers of the header.
+
+        `kept` are the chain's draws, or its last draw alone. `has_target` tells whether the file
+        has the target, which without latent variables is y.
+        """
+        arrays = self._arrays.group(prefix)
+        if not isinstance(numbers, dict) or set(numbers) & set(arrays):
+            raise ModelFileError(f"the numbers of {prefix[:-1]} in its header are not in order")
+        state = {**numbers, **arrays}
+        if ("target" in state) != has_target:
+            raise ModelFileError(
+                f"{prefix[:-1]} should {'' if has_target else 'not '}have a target"
+            )
+        columns = self._columns
+        try:
+            whole = state if has_target else {**state, "target": _any_target(state)}
+            check_state(self._settings, columns.p_cont, columns.n_levels, whole, kept)
+        except (ValueError, TypeError, OverflowError) as error:
+            raise ModelFileError(f"{prefix[:-1]}: {error}") from error
+        return state
+
+
+def _any_target(state: State) -> NDArray[np.float64]:
+    return np.zeros(np.size(state.get("residual", ())))
