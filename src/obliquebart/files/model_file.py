@@ -12,8 +12,8 @@ A file of schema 2 is a container (`container.py`) whose header has, besides `fo
   the numbers of the chains' `states`, and their shape.
 
 Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable: a
-new schema gets a reader of its own, and a file of each schema lies in `tests/fixtures`. Schema 1
-lacks two fields of the prior, `output_correlation` and `stretch`, which have their defaults then.
+new schema gets a reader of its own, and `tests/files/fixtures` has a file of each. Schema 1 lacks
+two fields of the prior, `output_correlation` and `stretch`, which have their defaults then.
 """
 
 from __future__ import annotations
