@@ -44,12 +44,12 @@ MOST_ROWS = 2_000
 SEED, REFERENCE_SEED = 0, 1
 
 ALL = PRESETS["default"]
-STRETCHED = replace(ALL, p_change=0.0, p_perturb=0.0, output_correlation=0.0)
-TEXTBOOK = replace(STRETCHED, stretch=False)
+SCALED = replace(ALL, p_change=0.0, p_perturb=0.0, output_correlation=0.0)
+TEXTBOOK = replace(SCALED, scale_jointly=False)
 REFERENCE, DEFAULT = "grow and prune", "all moves"
 STEPS = {
     REFERENCE: TEXTBOOK,
-    "+ stretch": STRETCHED,
+    "+ joint scaling": SCALED,
     "+ change, perturb": replace(ALL, output_correlation=0.0),
     DEFAULT: ALL,
 }

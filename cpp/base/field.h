@@ -92,7 +92,7 @@ struct Field {
     for (const T entry : values) {
       any |= entry != T{};
       if constexpr (std::is_floating_point_v<T>)
-        if (!std::isfinite(entry)) refuse("must be finite");
+        if (!std::isfinite(entry)) refuse("is not finite");
       const auto number = static_cast<double>(entry);
       if (number < low || number > high) refuse("is out of range");
     }

@@ -44,9 +44,16 @@ void check_rows(const Data& data, const DoubleVector& values, const char* name) 
 
 // ---- settings ----------------------------------------------------------------------------------
 
-// Properties of a class that forward to a member of one of its parts.
+// A class whose properties forward to members of its parts; it notes their names.
+template <class Owner>
+struct SettingsClass : nb::class_<Owner> {
+  using nb::class_<Owner>::class_;
+  nb::list names;
+};
+
 template <class Class, class Part, class Member>
 void bind_part(Class& c, const char* name, Part part, Member member) {
+  c.names.append(name);
   using Owner = typename Class::Type;
   using T = std::decay_t<decltype(part(std::declval<Owner&>()).*member)>;
   c.def_prop_rw(
@@ -82,18 +89,21 @@ void bind_ensemble_settings(Class& c, Get ensemble) {
   bind_part(c, "output_correlation", leaf, &LeafSettings::output_correlation);
   bind_part(c, "perturb_angle", moves, &MoveSettings::perturb_angle);
   bind_part(c, "perturb_shift", moves, &MoveSettings::perturb_shift);
-  // Shares of the moves: p_change and so on.
-  for (std::size_t k = 0; k < kNumMoves; ++k)
-    c.def_prop_rw((std::string("p_") + kMoveNames[k]).c_str(),
+  // Shares of the moves but grow and prune, which get the rest: p_change and so on.
+  for (std::size_t k = static_cast<std::size_t>(MoveKind::prune) + 1; k < kNumMoves; ++k) {
+    const std::string name = std::string("p_") + kMoveNames[k];
+    c.names.append(name);
+    c.def_prop_rw(name.c_str(),
                   [=](Owner& s) { return moves(s).share[k]; },
                   [=](Owner& s, double share) { moves(s).share[k] = share; });
+  }
 }
 
 void bind_settings(nb::module_& m) {
-  nb::class_<EnsembleSettings> e(m, "EnsembleSettings", "Settings of an ensemble of a chain.");
+  SettingsClass<EnsembleSettings> e(m, "EnsembleSettings", "Settings of an ensemble of a chain.");
   bind_ensemble_settings(e, [](EnsembleSettings& s) -> auto& { return s; });
 
-  nb::class_<Settings> c(m, "Settings",
+  SettingsClass<Settings> c(m, "Settings",
                          "Settings of a chain, in units of the standardised outcome. Those of its "
                          "first ensemble have their names here too.");
   bind_ensemble_settings(c, [](Settings& s) -> auto& { return s.ensembles[0]; });
@@ -105,6 +115,7 @@ void bind_settings(nb::module_& m) {
   bind_part(c, "nu", likelihood, &LikelihoodSettings::nu);
   bind_part(c, "lambda_", likelihood, &LikelihoodSettings::lambda);
   bind_part(c, "more", likelihood, &LikelihoodSettings::more);
+  m.attr("SETTINGS") = nb::tuple(c.names);
   c.def(nb::init<>())
       .def("verify", &Settings::verify)
       .def_rw("n_threads", &Settings::n_threads)

@@ -153,23 +153,23 @@ def shortened(name: str) -> Callable[[State], State]:
 
 
 BROKEN: dict[str, tuple[Callable[[State], State], str]] = {
-    "changed": (with_one("changed", 2), "changed must be 0 or 1"),
-    "changed, short": (shortened("changed"), "another number of trees"),
+    "changed": (with_one("changed", 2), "changed is out of range"),
+    "changed, short": (shortened("changed"), "changed has the wrong length"),
     "leaf_code, twice": (lambda s: s | {"leaf_code": s["leaf_code"] * 0}, "a permutation"),
     "leaf_code, large": (with_one("leaf_code", 251), "a permutation"),
     "leaf_code, short": (shortened("leaf_code"), "leaf codes than of leaves"),
-    "residual": (with_one("residual", np.inf), "must be finite"),
-    "residual, short": (shortened("residual"), "another number of rows"),
-    "target": (with_one("target", np.nan), "must be finite"),
-    "rng": (lambda s: s | {"rng": s["rng"] * 0}, "random engine stands still"),
-    "theta": (with_one("theta", 1.5), "theta must be in"),
-    "theta, long": (lambda s: s | {"theta": np.full(2, 0.5)}, "another number of theta"),
-    "sigma": (lambda s: s | {"sigma": 0.0}, "sigma must be positive"),
-    "leaf_sd": (lambda s: s | {"leaf_sd": np.nan}, "leaf_sd must be positive"),
+    "residual": (with_one("residual", np.inf), "residual is not finite"),
+    "residual, short": (shortened("residual"), "residual has the wrong length"),
+    "target": (with_one("target", np.nan), "target is not finite"),
+    "rng": (lambda s: s | {"rng": s["rng"] * 0}, "rng must not be all zeros"),
+    "theta": (with_one("theta", 1.5), "theta is out of range"),
+    "theta, long": (lambda s: s | {"theta": np.full(2, 0.5)}, "theta has the wrong length"),
+    "sigma": (lambda s: s | {"sigma": 0.0}, "sigma is out of range"),
+    "leaf_sd": (lambda s: s | {"leaf_sd": np.nan}, "leaf_sd is not finite"),
     "n_sweeps": (lambda s: s | {"n_sweeps": 2**63 - 1}, "n_sweeps is out of range"),
-    "proposed": (with_one("proposed", 2**63 - 1), "count of moves is out of range"),
-    "accepted": (with_one("accepted", -1), "count of moves is out of range"),
-    "invalid": (with_one("invalid", 2**60), "count of moves is out of range"),
+    "proposed": (with_one("proposed", 2**63 - 1), "proposed is out of range"),
+    "accepted": (with_one("accepted", -1), "accepted is out of range"),
+    "invalid": (with_one("invalid", 2**60), "invalid is out of range"),
 }
 
 

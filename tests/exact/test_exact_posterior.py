@@ -23,6 +23,7 @@ import pytest
 from exact.oracles import core, enumeration, marginal, oblique
 from exact.oracles.compare import Distance, distance, frequencies
 from exact.oracles.prior import Prior, Table
+from helpers.probes import probes
 from obliquebart import _core
 
 SIGMA, LEAF_SD = 0.8, 0.6
@@ -122,11 +123,11 @@ def sampler(case: Case, seed: int) -> _core.Sampler:
 def sampled_distance(case: Case, masses, n_sweeps: int, noise: float, seed: int) -> Distance:
     """At least n_sweeps, and then until the noise is small enough to tell 0.01 from nothing."""
     chain = sampler(case, seed)
-    chain.partition_keys(2_000)
+    probes.partition_keys(chain, 2_000)
     exact = exact_posterior(case, masses)
     batches: list[dict[int, float]] = []
     for _ in range(20):
-        batches += [frequencies(chain.partition_keys(n_sweeps // 25)) for _ in range(25)]
+        batches += [frequencies(probes.partition_keys(chain, n_sweeps // 25)) for _ in range(25)]
         found = distance(batches, exact, len(Y))
         if found.noise < noise:
             break

@@ -56,7 +56,7 @@ def core_prior_sample(setup: Setup, n_draws: int, seed: int) -> Sample:
     kept = None
     theta, (sigma, leaf_sd) = [], np.zeros((2, n_draws))
     for i in range(n_draws):
-        one, scales = _core.draw_prior_scales(data, settings, seed, i)
+        one, scales = _core.draw_prior(data, settings, seed, i)
         sigma[i], leaf_sd[i] = scales["sigma"], scales["leaf_sd"]
         theta.append(scales["theta"])
         if kept is None:

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from obliquebart import _core
+from helpers.probes import probes
+
 
 ALARM = 1e-5
 TINY = np.finfo(np.float64).tiny
@@ -117,23 +118,23 @@ def test_uniform_is_the_engine(seed: int, stream: int) -> None:
     for _ in range(stream):
         engine.jump()
     expected = [((engine.next() >> 12) + 0.5) * 2.0**-52 for _ in range(200)]
-    np.testing.assert_array_equal(_core.RngProbe(seed, stream).uniform(200), expected)
+    np.testing.assert_array_equal(probes.Rng(seed, stream).uniform(200), expected)
 
 
 def test_streams_share_no_draw(seed: int) -> None:
     streams = [0, 1, 2, 3, 63, 64, 2**32, 2**63, 2**64 - 1]
     n = 100_000
-    draws = np.concatenate([_core.RngProbe(seed, s).uniform(n) for s in streams])
+    draws = np.concatenate([probes.Rng(seed, s).uniform(n) for s in streams])
     # Two of 900,000 equal by chance: 1e-4; one shifted stream in another: almost all.
     assert np.unique(draws).size >= draws.size - 2
 
 
 def test_same_seed_same_draws(seed: int) -> None:
-    one, two = _core.RngProbe(seed, 3), _core.RngProbe(seed, 3)
+    one, two = probes.Rng(seed, 3), probes.Rng(seed, 3)
     np.testing.assert_array_equal(one.normal(1000), two.normal(1000))
-    parts = _core.RngProbe(seed, 3)
+    parts = probes.Rng(seed, 3)
     together = np.concatenate([parts.normal(1), parts.normal(999)])
-    np.testing.assert_array_equal(_core.RngProbe(seed, 3).normal(1000), together)
+    np.testing.assert_array_equal(probes.Rng(seed, 3).normal(1000), together)
 
 
 @pytest.mark.skipif(sys.byteorder != "little", reason="the digests are of little-endian bytes")
@@ -153,7 +154,7 @@ def test_same_seed_same_draws(seed: int) -> None:
     ],
 )
 def test_same_bits_on_every_machine(name: str, arguments: tuple[float, ...], digest: str) -> None:
-    draws = getattr(_core.RngProbe(2024, 1), name)(*arguments, 200_000)
+    draws = getattr(probes.Rng(2024, 1), name)(*arguments, 200_000)
     assert hashlib.sha256(np.ascontiguousarray(draws).tobytes()).hexdigest()[:16] == digest
 
 
@@ -181,7 +182,7 @@ def test_det_log_is_accurate(rng: np.random.Generator) -> None:
             2.0 ** np.arange(-1074, 1024, 7),
         ]
     )
-    assert relative_error(_core.det_log(x), x, "ln") < 2.5e-16
+    assert relative_error(probes.det_log(x), x, "ln") < 2.5e-16
 
 
 def test_det_exp_is_accurate(rng: np.random.Generator) -> None:
@@ -193,25 +194,25 @@ def test_det_exp_is_accurate(rng: np.random.Generator) -> None:
             (np.arange(-1020, 1022, 7) + 0.5) * np.log(2),
         ]
     )
-    assert relative_error(_core.det_exp(x), x, "exp") < 2.5e-16
+    assert relative_error(probes.det_exp(x), x, "exp") < 2.5e-16
 
 
 def test_det_log_and_det_exp_at_the_ends() -> None:
     inf, nan = np.inf, np.nan
     x = np.array([0.0, -0.0, 1.0, inf, -1.0, -inf, nan])
-    np.testing.assert_array_equal(_core.det_log(x), [-inf, -inf, 0, inf, nan, nan, nan])
+    np.testing.assert_array_equal(probes.det_log(x), [-inf, -inf, 0, inf, nan, nan, nan])
     x = np.array([0.0, -0.0, inf, -inf, nan, 709.79, -746.0, 5e-324])
-    np.testing.assert_array_equal(_core.det_exp(x), [1, 1, inf, 0, nan, inf, 0, 1])
+    np.testing.assert_array_equal(probes.det_exp(x), [1, 1, inf, 0, nan, inf, 0, 1])
     # Subnormal results are rounded to their coarse spacing, not flushed to 0.
     x = np.linspace(-745, -708.4, 50)
-    np.testing.assert_allclose(_core.det_exp(x), np.exp(x), rtol=0, atol=5e-324)
+    np.testing.assert_allclose(probes.det_exp(x), np.exp(x), rtol=0, atol=5e-324)
 
 
 # -- Uniform and integers ---------------------------------------------------------------------
 
 
 def test_uniform(seed: int) -> None:
-    u = _core.RngProbe(seed, 0).uniform(1_000_000)
+    u = probes.Rng(seed, 0).uniform(1_000_000)
     assert u.min() > 0
     assert u.max() < 1
     assert_uniform(u)
@@ -220,7 +221,7 @@ def test_uniform(seed: int) -> None:
 
 @pytest.mark.parametrize("k", [1, 2, 3, 7, 17, 256, 1000])
 def test_below(k: int, seed: int) -> None:
-    draws = _core.RngProbe(seed, 0).below(k, 200_000)
+    draws = probes.Rng(seed, 0).below(k, 200_000)
     counts = np.bincount(draws, minlength=k)
     assert counts.size == k
     if k > 1:
@@ -230,7 +231,7 @@ def test_below(k: int, seed: int) -> None:
 def test_below_has_no_bias_for_large_n(seed: int) -> None:
     # Without rejection the multiplication would give one residue of three twice as often.
     k = 3 * 2**30
-    draws = _core.RngProbe(seed, 0).below(k, 200_000)
+    draws = probes.Rng(seed, 0).below(k, 200_000)
     assert draws.max() < k
     assert_p(stats.chisquare(np.bincount(draws % 3, minlength=3)).pvalue)
     assert_uniform((draws + 0.5) / k)
@@ -240,7 +241,7 @@ def test_below_has_no_bias_for_large_n(seed: int) -> None:
 
 
 def test_normal(seed: int) -> None:
-    x = _core.RngProbe(seed, 0).normal(4_000_000)
+    x = probes.Rng(seed, 0).normal(4_000_000)
     assert_p(stats.kstest(x, "norm").pvalue)
     root = np.sqrt(x.size)
     # Sums of x^1 .. x^4 against the exact mean and variance of each power.
@@ -255,14 +256,14 @@ def test_normal(seed: int) -> None:
 
 def test_normal_has_no_steps_at_the_layers(seed: int) -> None:
     # 4,096 bins of equal probability: a wrong layer of the ziggurat moves mass between bins.
-    x = _core.RngProbe(seed, 0).normal(8_000_000)
+    x = probes.Rng(seed, 0).normal(8_000_000)
     counts = np.bincount((special.ndtr(x) * 4096).astype(np.int64), minlength=4096)
     assert_p(stats.chisquare(counts).pvalue)
 
 
 def check_normal_tail(seed: int, n_blocks: int) -> None:
     block = 2_000_000
-    probe = _core.RngProbe(seed, 0)
+    probe = probes.Rng(seed, 0)
     tail = []
     for _ in range(n_blocks):
         x = probe.normal(block)
@@ -289,13 +290,13 @@ def test_normal_tail_long(seed: int) -> None:
     "a", [-40, -8, -2, -0.5, 0, 0.2, 0.39, 0.4, 0.41, 1, 2, 3.7, 6, 10, 20, 38, 40]
 )
 def test_normal_above(a: float, seed: int) -> None:
-    x = _core.RngProbe(seed, 0).normal_above(a, 300_000)
+    x = probes.Rng(seed, 0).normal_above(a, 300_000)
     assert x.min() > a
     assert_uniform(np.exp(special.log_ndtr(-x) - special.log_ndtr(-a)))
 
 
 def test_normal_above_ends_for_any_bound(seed: int) -> None:
-    probe = _core.RngProbe(seed, 0)
+    probe = probes.Rng(seed, 0)
     for a in (1e8, 1e200, np.inf):
         np.testing.assert_array_equal(probe.normal_above(a, 5), a)
     assert np.isnan(probe.normal_above(np.nan, 1)).all()
@@ -306,28 +307,28 @@ def test_normal_above_ends_for_any_bound(seed: int) -> None:
 
 
 def test_exponential(seed: int) -> None:
-    x = _core.RngProbe(seed, 0).exponential(1_000_000)
+    x = probes.Rng(seed, 0).exponential(1_000_000)
     assert x.min() > 0
     assert_uniform(-np.expm1(-x))
 
 
 @pytest.mark.parametrize("shape", [0.02, 0.1, 0.5, 0.999, 1, 1.001, 1.5, 3, 50, 1e3, 1e6])
 def test_gamma(shape: float, seed: int) -> None:
-    x = _core.RngProbe(seed, 0).gamma(shape, 300_000)
+    x = probes.Rng(seed, 0).gamma(shape, 300_000)
     assert_uniform(special.gammainc(shape, x))
     assert_normal_score((x.mean() - shape) / np.sqrt(shape / x.size))
 
 
 @pytest.mark.parametrize("shape", [1e10, 1e16, 1e20])
 def test_gamma_of_a_huge_shape_is_normal(shape: float, seed: int) -> None:
-    x = _core.RngProbe(seed, 0).gamma(shape, 100_000)
+    x = probes.Rng(seed, 0).gamma(shape, 100_000)
     assert_p(stats.kstest((x - shape) / np.sqrt(shape), "norm").pvalue)
 
 
 @pytest.mark.parametrize("shape", [1e-3, 1e-4])
 def test_gamma_of_a_tiny_shape(shape: float, seed: int) -> None:
     # A large share of the draws is below the smallest normal double and is returned as that.
-    x = _core.RngProbe(seed, 0).gamma(shape, 500_000)
+    x = probes.Rng(seed, 0).gamma(shape, 500_000)
     assert x.min() == TINY
     at_floor = special.gammainc(shape, TINY)
     assert_count(np.sum(x == TINY), x.size, at_floor)
@@ -337,7 +338,7 @@ def test_gamma_of_a_tiny_shape(shape: float, seed: int) -> None:
 
 @pytest.mark.parametrize("shape", [1e-320, 1e-300, 1e-12, 1e300, 1e308])
 def test_gamma_is_positive_and_finite(shape: float, seed: int) -> None:
-    x = _core.RngProbe(seed, 0).gamma(shape, 10_000)
+    x = probes.Rng(seed, 0).gamma(shape, 10_000)
     assert (x >= TINY).all()
     assert np.isfinite(x).all()
 
@@ -358,7 +359,7 @@ def test_gamma_is_positive_and_finite(shape: float, seed: int) -> None:
     ],
 )
 def test_beta(a: float, b: float, seed: int) -> None:
-    x = _core.RngProbe(seed, 0).beta(a, b, 300_000)
+    x = probes.Rng(seed, 0).beta(a, b, 300_000)
     assert x.min() > 0
     assert x.max() < 1
     # Near 1 doubles are coarse, so look closely at the lower part only.
@@ -374,7 +375,7 @@ def test_beta(a: float, b: float, seed: int) -> None:
 )
 def test_beta_of_tiny_shapes_is_a_coin(a: float, b: float, seed: int) -> None:
     # Both gamma draws underflow; the ends keep their probabilities b : a.
-    x = _core.RngProbe(seed, 0).beta(a, b, 300_000)
+    x = probes.Rng(seed, 0).beta(a, b, 300_000)
     assert x.min() == TINY
     assert x.max() == BELOW_ONE
     assert_count(np.sum(x > 0.5), x.size, a / (a + b))
@@ -385,7 +386,7 @@ def test_beta_of_tiny_shapes_is_a_coin(a: float, b: float, seed: int) -> None:
     [(1e308, 1e308), (1e-310, 2), (2, 1e-310), (1e308, 1e-308), (1e-308, 1e308), (2, 1e308)],
 )
 def test_beta_stays_inside(a: float, b: float, seed: int) -> None:
-    x = _core.RngProbe(seed, 0).beta(a, b, 10_000)
+    x = probes.Rng(seed, 0).beta(a, b, 10_000)
     assert (x >= TINY).all()
     assert (x <= BELOW_ONE).all()
     mean = 1 / (1 + b / a)
@@ -393,7 +394,7 @@ def test_beta_stays_inside(a: float, b: float, seed: int) -> None:
 
 
 def test_wrong_shapes_give_nan(seed: int) -> None:
-    probe = _core.RngProbe(seed, 0)
+    probe = probes.Rng(seed, 0)
     for shape in (0.0, -1.0, np.nan):
         assert np.isnan(probe.gamma(shape, 2)).all()
         assert np.isnan(probe.beta(shape, 1.0, 2)).all()

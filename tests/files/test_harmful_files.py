@@ -122,10 +122,10 @@ def test_a_state_must_suit_the_sampler():
             small_files.attempt(with_state(2, [levels], changed=1), small_files.use) == "harmless"
         )
     for levels in (0, 7):
-        with pytest.raises(ModelFileError, match="does not split its node's levels"):
+        with pytest.raises(ModelFileError, match="does not split the levels of its node"):
             model_reader.read_model(with_state(2, [levels], changed=1))
     # The last draw of the chain has other trees than this.
-    with pytest.raises(ModelFileError, match="does not follow its chain's last draw"):
+    with pytest.raises(ModelFileError, match="not marked as changed differs from the last draw"):
         model_reader.read_model(with_state(1, [], changed=0))
 
 

@@ -287,7 +287,7 @@ class ObliqueBART(Savable, BaseEstimator):
         def requests() -> Iterator[RunRequest]:
             for i, posterior in enumerate(before):
                 part = problem.part(i)
-                starts = posterior.starts(part.outcome.values)
+                starts = posterior.starts()
                 settings = settings_from_dict(posterior.settings)
                 # The state of a chain holds its random numbers, so no seed is needed.
                 yield RunRequest(part, settings, schedule, 0, starts)

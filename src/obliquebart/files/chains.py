@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from obliquebart import _core
 from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import ArrayReader, Arrays
-from obliquebart.files.state_check import check_state
 from obliquebart.posterior.draws import Columns, draws_from_arrays
 from obliquebart.sampling.chain import State, Trace
 
@@ -104,7 +103,9 @@ class ChainReader:
         columns = self._columns
         try:
             whole = state if has_target else {**state, "target": _any_target(state)}
-            check_state(self._settings, columns.p_cont, columns.n_levels, whole, kept)
+            _core.check_state(
+                self._settings, columns.p_cont, list(columns.n_levels), whole, kept
+            )
         except (ValueError, TypeError, OverflowError) as error:
             raise ModelFileError(f"{prefix[:-1]}: {error}") from error
         return state

@@ -1,6 +1,6 @@
 """Model files: a fitted model to bytes and back, with every number checked on the way in.
 
-A file of schema 2 is a container (`container.py`) whose header has, besides `format`, `schema` and
+A file of schema 3 is a container (`container.py`) whose header has, besides `format`, `schema` and
 `version`:
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
@@ -13,7 +13,8 @@ A file of schema 2 is a container (`container.py`) whose header has, besides `fo
 
 Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable: a
 new schema gets a reader of its own, and `tests/files/fixtures` has a file of each. Schema 1 lacks
-two fields of the prior, `output_correlation` and `stretch`, which have their defaults then.
+two fields of the prior, `output_correlation` and `scale_jointly`, which have their defaults then; in
+schema 2 the second is called `stretch`.
 """
 
 from __future__ import annotations

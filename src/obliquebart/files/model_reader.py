@@ -17,7 +17,7 @@ from obliquebart.files.chains import ChainReader
 from obliquebart.files.container import unpack
 from obliquebart.likelihood import Likelihood
 from obliquebart.model.outcome import Outcome, OutcomeScale
-from obliquebart.model.settings import SETTINGS_FIELDS, settings_from_dict, settings_to_dict
+from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.draws import split_draws, take_draws
 from obliquebart.posterior.posterior import Posterior
@@ -29,7 +29,9 @@ from obliquebart.table.levels import LevelTable
 __all__ = ["FORMAT", "LABEL_DTYPE", "SCHEMA", "StoredModel", "column_dtypes", "read_model"]
 
 FORMAT = "obliquebart model"
-SCHEMA = 2
+SCHEMA = 3
+# Settings that had another name in older schemas.
+RENAMED = {"stretch": "scale_jointly"}
 
 # The whole prior of an outcome without variation.
 CONSTANT_PRIOR = {"likelihood", "n_trees"}
@@ -209,8 +211,9 @@ def _read_prior(prior: dict[str, Any]) -> dict[str, Any]:
     if set(prior) == CONSTANT_PRIOR:
         return {"likelihood": field(prior, "likelihood", str), "n_trees": _size(prior, "n_trees")}
     # A field that is younger than the file has its default.
+    prior = {RENAMED.get(name, name): value for name, value in prior.items()}
     for name in prior:
-        if name not in SETTINGS_FIELDS:
+        if name not in _core.SETTINGS:
             raise ModelFileError(f"its prior has an unknown field {name[:80]!r}")
         field(prior, name, type(getattr(settings, name)))
     try:

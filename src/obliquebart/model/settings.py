@@ -6,21 +6,11 @@ from typing import Any
 
 from obliquebart import _core
 
-__all__ = ["SETTINGS_FIELDS", "settings_from_dict", "settings_to_dict"]
-
-SETTINGS_FIELDS = (
-    *("n_trees", "alpha", "beta", "max_depth", "min_samples_leaf", "axis_rules"),
-    *("likelihood", "offset", "leaf_sd", "leaf_sd_fixed", "leaf_shape", "leaf_rate"),
-    *("sigma", "sigma_fixed", "nu", "lambda_"),
-    *("theta", "theta_fixed", "theta_a", "theta_b", "theta_by_column"),
-    *("p_change", "p_perturb", "perturb_angle", "perturb_shift"),
-    *("output_correlation", "stretch"),
-)
-
+__all__ = ["settings_from_dict", "settings_to_dict"]
 
 def settings_to_dict(settings: _core.Settings) -> dict[str, Any]:
     """Return settings as plain values that pickle; the number of threads is no part of them."""
-    return {name: getattr(settings, name) for name in SETTINGS_FIELDS}
+    return {name: getattr(settings, name) for name in _core.SETTINGS}
 
 
 def settings_from_dict(values: dict[str, Any], n_threads: int = 1) -> _core.Settings:

@@ -112,8 +112,8 @@ class Posterior(PosteriorViews):
             states = tuple({k: v for k, v in s.items() if k != "target"} for s in states)
         return cls(draws, trace, encoding, settings, scale, states)
 
-    def starts(self, y: FloatArray) -> list[ChainProgress]:
-        """Return the chains as starts of a run that goes on with them, given the engine's y."""
+    def starts(self) -> list[ChainProgress]:
+        """Return the chains as starts of a run that goes on with them."""
         if not self.states:
             raise ValueError(
                 "This model was saved without the state of its chains (include_state=False), so "
@@ -123,7 +123,7 @@ class Posterior(PosteriorViews):
         nothing = {name.removeprefix("accept_"): np.zeros(0) for name in self.trace}
         nothing["burn_sigma"] = np.zeros(0)
         return [
-            ChainProgress(Chain(part, nothing, {"target": y, **state}), 0)
+            ChainProgress(Chain(part, nothing, state), 0)
             for part, state in zip(draws, self.states, strict=True)
         ]
 

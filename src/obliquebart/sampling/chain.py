@@ -103,7 +103,8 @@ class ChainRunner:
             return task.start.chain
         sampler = problem.sampler(task.seed, task.chain)
         if task.start is not None:
-            sampler.set_state(task.start.chain.state or {})
+            # A target without latent variables is y, and is not kept with every chain.
+            sampler.set_state({"target": problem.y, **(task.start.chain.state or {})})
             sampler.set_draws(task.start.chain.draws)
         while self._n_done < n_sweeps and not self._stopped:
             stage = n_sweeps if recorder is None else recorder.stage(task.chain)
