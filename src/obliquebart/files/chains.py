@@ -11,6 +11,7 @@ from obliquebart import _core
 from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import ArrayReader, Arrays
 from obliquebart.files.state_check import check_state
+from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.posterior.draws import Columns, draws_from_arrays
 from obliquebart.sampling.chain import State, Trace
 
@@ -77,12 +78,13 @@ class ChainReader:
     ) -> Trace:
         """Return a trace; its acceptance rates have the moves' names after `rate_prefix`."""
         rates = tuple(rate_prefix + move for move in _core.MOVES)
+        noise = (scalar.name for scalar in LIKELIHOODS[self._settings.likelihood].noise)
         shares = {*SHARES, *rates}
         trace = {
             name: self._arrays.numbers(
                 prefix + name, shape, 0.0, 1.0 if name in shares else np.inf, nan=name in shares
             )
-            for name in SCALARS + rates
+            for name in dict.fromkeys((*SCALARS, *noise, *rates))
         }
         burn_sigma = self._arrays.numbers(prefix + "burn_sigma", burn_shape, 0.0, np.inf)
         return {**trace, "burn_sigma": burn_sigma}
