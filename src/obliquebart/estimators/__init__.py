@@ -15,5 +15,5 @@ __all__ = [
 
 # Those that a model file may name.
 ESTIMATORS: dict[str, type[ObliqueBART]] = {
-    estimator.__name__: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
+    estimator._saved_as: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
 }

@@ -14,7 +14,7 @@ from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import settings_to_dict
 from obliquebart.posterior.draws import constant_draws, draws_from_arrays, split_draws, take_draws
 from obliquebart.posterior.joining import cut_chain, equal_chains, user_trace
-from obliquebart.posterior.summaries import PosteriorViews
+from obliquebart.posterior.summaries import PosteriorSummaries
 from obliquebart.sampling.chain import Chain, ChainProgress, State, Trace
 from obliquebart.sampling.memory import require_memory
 from obliquebart.sampling.run import Run, effective_jobs
@@ -29,7 +29,7 @@ BLOCK_NUMBERS = 4_000_000
 FloatArray = NDArray[np.float64]
 
 
-class Posterior(PosteriorViews):
+class Posterior(PosteriorSummaries):
     """Kept draws of a fitted ensemble.
 
     Draws are ordered by chain, then by sweep. All numbers are in the units of y (regression) or
