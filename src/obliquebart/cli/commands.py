@@ -14,11 +14,12 @@ from obliquebart.cli import fit_task, results, write_table
 from obliquebart.cli.datafile import DataFile, FileError, read_data
 from obliquebart.cli.screen import INTERRUPTED, Screen, command
 from obliquebart.exceptions import InterruptedFitWarning
+from obliquebart.model.parameters import DEFAULTS, SCHEDULES
 from obliquebart.study.cli import app as study
 
 app = typer.Typer(
     help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
-    "see what the model learnt.",
+    "see which rules the model found.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -26,6 +27,9 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 something is wrong with the data or a file, 2 the command line "
     "cannot be understood, 130 interrupted. Set OBLIQUEBART_DEBUG=1 for a traceback.",
 )
+
+SCHEDULE = SCHEDULES["regression"]
+N_BURN = ", ".join(f"{schedule.n_burn} ({task})" for task, schedule in SCHEDULES.items())
 
 Data = Annotated[
     str, typer.Argument(help="CSV (also .gz, or - for standard input) or Parquet.", metavar="DATA")
@@ -89,16 +93,16 @@ def fit(
         list[str] | None,
         typer.Option("--drop", "-d", help="A column to leave out; may be repeated."),
     ] = None,
-    n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = 200,
+    n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = DEFAULTS.n_trees,
     n_burn: Annotated[
         int | None,
-        typer.Option(help="Sweeps before the first draw; 500, or 1000 for classes."),
+        typer.Option(help="Sweeps before the first draw.", show_default=N_BURN),
     ] = None,
-    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 500,
-    n_chains: Annotated[int, typer.Option(help="Independent chains.")] = 8,
+    n_draws: Annotated[int, typer.Option(help="Kept draws per chain.")] = SCHEDULE.n_draws,
+    n_chains: Annotated[int, typer.Option(help="Independent chains.")] = SCHEDULE.n_chains,
     rules: Annotated[
-        Literal["oblique", "axis"], typer.Option(help="axis: one column a rule, classical BART.")
-    ] = "oblique",
+        Literal["oblique", "axis"], typer.Option(help="axis: one column per rule, classical BART.")
+    ] = DEFAULTS.rules,
     random_state: Annotated[
         int | None, typer.Option("--random-state", "--seed", help="The same draws at every run.")
     ] = None,
@@ -109,7 +113,7 @@ def fit(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Keep the chains in this file while they run; go on from it if it is there."
+            help="Save the chains to this file while they run; continue from it if it exists."
         ),
     ] = None,
     n_jobs: Jobs = -1,
@@ -140,7 +144,7 @@ def fit(
     start = time.perf_counter()
     interrupted = _fit(model, problem, checkpoint)
     seconds = time.perf_counter() - start
-    # How many threads there are is the matter of this machine, not of the model.
+    # The number of threads belongs to this machine, not to the model.
     model.set_params(n_jobs=None, progress="auto").save(path)
     screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
     diagnoses = results.diagnose_all(model, problem.X)
@@ -226,7 +230,7 @@ def summary(
     decimal: Decimal = ".",
     as_json: AsJson = False,
 ) -> None:
-    """Show whether the chains have converged, and what the model learnt."""
+    """Show whether the chains have converged, and which rules the model found."""
     screen = Screen(as_json)
     model = results.load_model(model_file, n_jobs)
     X = y = None
@@ -241,7 +245,7 @@ def summary(
         {
             **results.model_to_dict(model),
             "diagnostics": {label: d.to_dict() for label, d in diagnoses.items()},
-            "learnt": {label: finding.to_dict() for label, finding in findings.items()},
+            "rules": {label: finding.to_dict() for label, finding in findings.items()},
             "scores": scores,
         }
     )
@@ -282,8 +286,8 @@ def report(
 @command
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("obliquebart-demo"),
-    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 500,
-    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 500,
+    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = SCHEDULE.n_burn,
+    n_draws: Annotated[int, typer.Option(help="Kept draws per chain.")] = SCHEDULE.n_draws,
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import plain_table
 from obliquebart.cli.write_table import NamedArrays
+from obliquebart.estimators import ESTIMATOR_OF_TASK
 from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
+from obliquebart.model.parameters import Task
 from obliquebart.table.encoding import check_not_free_text, doubts_about_text
 
 __all__ = ["FitTask", "as_labels", "has_text_labels", "parse_settings", "read_task"]
@@ -32,24 +33,25 @@ class FitTask:
     X: NamedArrays
     y: NDArray[Any]
     categorical: list[str]
-    classification: bool
+    task: Task
     n_dropped: int
 
     def in_words(self) -> str:
         """Return a sentence about the task."""
         words = f"{len(self.y)} rows, {len(self.X)} columns. Target {self.target!r}: "
-        if self.classification:
+        words += f"{self.task}, "
+        if self.task == "classification":
             labels = [str(label) for label in np.unique(self.y)]
             shown = ", ".join(labels[:5]) + (", …" if len(labels) > 5 else "")
-            words += f"classification, {len(labels)} classes ({shown})."
+            words += f"{len(labels)} classes ({shown})."
         else:
-            words += f"regression, {self.y.min():.6g} to {self.y.max():.6g}."
+            words += f"{self.y.min():.6g} to {self.y.max():.6g}."
         if self.n_dropped:
             words += f" {self.n_dropped} rows without a target were left out."
         return words
 
     def table_of_types(self) -> Table:
-        """Return the columns and what they were taken for."""
+        """Return the columns and how they were understood."""
         rows = []
         for name in self.X:
             kind, words = self.file.columns[name].describe()
@@ -62,7 +64,7 @@ class FitTask:
 
     def new_model(self, parameters: dict[str, Any]) -> Any:
         """Return an estimator."""
-        cls = ObliqueBARTClassifier if self.classification else ObliqueBARTRegressor
+        cls = ESTIMATOR_OF_TASK[self.task]
         known = set(cls().get_params())
         unknown = [name for name in parameters if name not in known]
         if unknown:
@@ -92,7 +94,7 @@ class FitTask:
         """Return it for JSON."""
         return {
             "target": self.target,
-            "task": "classification" if self.classification else "regression",
+            "task": self.task,
             "n_rows": len(self.y),
             "rows_without_target": self.n_dropped,
             "columns": {
@@ -105,7 +107,11 @@ class FitTask:
 
 
 def read_task(
-    file: DataFile, target: str, task: str, categorical: Sequence[str], drop: Sequence[str]
+    file: DataFile,
+    target: str,
+    task: Task | Literal["auto"],
+    categorical: Sequence[str],
+    drop: Sequence[str],
 ) -> FitTask:
     """Decide what each column is, and the task."""
     file.require([*categorical], "--categorical")
@@ -120,10 +126,9 @@ def read_task(
     is_text = y.dtype.kind == "O"
     if task == "regression" and is_text:
         raise FileError(f"The target {target!r} holds text; it can be classes, but no regression.")
-    classification = task == "classification" or (
-        task == "auto" and (is_text or len(np.unique(y)) == 2)
-    )
-    if classification:
+    if task == "auto":
+        task = "classification" if is_text or len(np.unique(y)) == 2 else "regression"
+    if task == "classification":
         y = y.astype(str) if is_text else _whole(y)
     return FitTask(
         file=file,
@@ -131,7 +136,7 @@ def read_task(
         X=X,
         y=y,
         categorical=list(categorical),
-        classification=classification,
+        task=task,
         n_dropped=file.n_rows - len(y),
     )
 
@@ -153,12 +158,12 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
 
 def has_text_labels(model: Any) -> bool:
     """Say whether the model predicts text."""
-    return hasattr(model, "classes_") and model.classes_.dtype.kind not in "biuf"
+    return model._likelihood.has_classes and model.classes_.dtype.kind not in "biuf"
 
 
 def as_labels(y: NDArray[Any], model: Any) -> NDArray[Any]:
     """Return outcomes as the model's labels are."""
-    if not hasattr(model, "classes_"):
+    if not model._likelihood.has_classes:
         return y
     return y.astype(str) if has_text_labels(model) else _whole(y)
 

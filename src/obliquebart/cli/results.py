@@ -63,7 +63,7 @@ def diagnostics_parts(diagnoses: dict[str, Diagnostics]) -> list[Table | str]:
 
 
 def findings(model: Any, top: int) -> dict[str, RuleOverview]:
-    """Return what each posterior has learnt."""
+    """Return the rules of each posterior in numbers."""
     return {
         label: rule_overview(posterior, top)
         for label, posterior in labelled_posteriors(model).items()
@@ -73,14 +73,14 @@ def findings(model: Any, top: int) -> dict[str, RuleOverview]:
 def findings_parts(found: dict[str, RuleOverview]) -> list[Table | str]:
     """Return tables and a sentence for each posterior."""
     parts: list[Table | str] = []
-    for label, learnt in found.items():
+    for label, overview in found.items():
         prefix = f"{label}: " if label else ""
         parts += [
             plain_table(prefix + section.title, section.headings, section.rows)
-            for section in learnt.tables()
+            for section in overview.tables()
             if section.rows
         ]
-        parts.append(learnt.sentence())
+        parts.append(overview.sentence())
     return parts
 
 
@@ -132,8 +132,8 @@ def model_parts(model: Any) -> list[Table | str]:
 
 
 def predictions(model: Any, X: NamedArrays, coverage: float, kind: str) -> NamedArrays:
-    """Return the columns of predictions."""
-    if not hasattr(model, "classes_"):
+    """Return the columns of predictions: with intervals of numbers, or probabilities of labels."""
+    if not model._likelihood.has_classes:
         interval = model.predict_interval(X, coverage, kind)
         return {"prediction": model.predict(X), "low": interval[:, 0], "high": interval[:, 1]}
     probability = model.predict_proba(X)

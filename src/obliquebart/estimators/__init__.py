@@ -1,13 +1,26 @@
 """The scikit-learn estimators."""
 
+from typing import Any
+
 from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.classifier import ObliqueBARTClassifier
 from obliquebart.estimators.regressor import ObliqueBARTRegressor
 from obliquebart.estimators.rotation import RandomRotation
+from obliquebart.model.parameters import Task
 
-__all__ = ["ESTIMATORS", "ObliqueBARTClassifier", "ObliqueBARTRegressor", "RandomRotation"]
+__all__ = [
+    "ESTIMATORS",
+    "ESTIMATOR_OF_TASK",
+    "ObliqueBARTClassifier",
+    "ObliqueBARTRegressor",
+    "RandomRotation",
+]
 
 # Those that a model file may name.
 ESTIMATORS: dict[str, type[ObliqueBART]] = {
     estimator.__name__: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
+}
+# The one for a task, where the user names no estimator.
+ESTIMATOR_OF_TASK: dict[Task, type[Any]] = {
+    estimator._likelihood.task: estimator for estimator in ESTIMATORS.values()
 }

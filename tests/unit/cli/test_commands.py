@@ -132,7 +132,7 @@ def test_summary(folder):
     assert "f[" not in alone
     answer = json.loads(run("summary", folder / "l.obart", "--json").stdout)
     assert answer["classes"] == ["high", "low"]
-    assert {row["column"] for row in answer["learnt"][""]["variable_inclusion"]} == {
+    assert {row["column"] for row in answer["rules"][""]["variable_inclusion"]} == {
         *("age", "bmi", "noise", "colour")
     }
     assert answer["scores"] is None
