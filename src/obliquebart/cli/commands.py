@@ -17,6 +17,9 @@ from obliquebart.exceptions import InterruptedFitWarning
 from obliquebart.model.parameters import DEFAULTS, SCHEDULES
 from obliquebart.study.cli import app as study
 
+SCHEDULE = SCHEDULES["regression"]
+N_BURN = f"{SCHEDULE.n_burn}, or {SCHEDULES['classification'].n_burn} for classes"
+
 app = typer.Typer(
     help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
     "see which rules the model found.",
@@ -27,9 +30,6 @@ app = typer.Typer(
     epilog="Exit codes: 0 done, 1 something is wrong with the data or a file, 2 the command line "
     "cannot be understood, 130 interrupted. Set OBLIQUEBART_DEBUG=1 for a traceback.",
 )
-
-SCHEDULE = SCHEDULES["regression"]
-N_BURN = ", ".join(f"{schedule.n_burn} ({task})" for task, schedule in SCHEDULES.items())
 
 Data = Annotated[
     str, typer.Argument(help="CSV (also .gz, or - for standard input) or Parquet.", metavar="DATA")
@@ -96,7 +96,7 @@ def fit(
     n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = DEFAULTS.n_trees,
     n_burn: Annotated[
         int | None,
-        typer.Option(help="Sweeps before the first draw.", show_default=N_BURN),
+        typer.Option(help=f"Sweeps before the first draw; {N_BURN}."),
     ] = None,
     n_draws: Annotated[int, typer.Option(help="Kept draws per chain.")] = SCHEDULE.n_draws,
     n_chains: Annotated[int, typer.Option(help="Independent chains.")] = SCHEDULE.n_chains,
@@ -330,8 +330,8 @@ def _rows_for(
         if required:
             raise FileError(_which_target(file.name, others))
         return file.table_for(results.encoding_of(model)), None
-    y, rows = file.outcome(name, as_text=fit_task.has_text_labels(model))
-    return file.table_for(results.encoding_of(model), rows), fit_task.as_labels(y, model)
+    y, rows = file.outcome(name, as_text=results.has_text_labels(model))
+    return file.table_for(results.encoding_of(model), rows), model._likelihood.from_column(y)
 
 
 def _which_target(name: str, others: list[str]) -> str:

@@ -1,7 +1,5 @@
 """The scikit-learn estimators."""
 
-from typing import Any
-
 from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.classifier import ObliqueBARTClassifier
 from obliquebart.estimators.regressor import ObliqueBARTRegressor
@@ -9,8 +7,9 @@ from obliquebart.estimators.rotation import RandomRotation
 from obliquebart.model.parameters import Task
 
 __all__ = [
+    "BY_TASK",
     "ESTIMATORS",
-    "ESTIMATOR_OF_TASK",
+    "ObliqueBART",
     "ObliqueBARTClassifier",
     "ObliqueBARTRegressor",
     "RandomRotation",
@@ -21,6 +20,6 @@ ESTIMATORS: dict[str, type[ObliqueBART]] = {
     estimator.__name__: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
 }
 # The one for a task, where the user names no estimator.
-ESTIMATOR_OF_TASK: dict[Task, type[Any]] = {
+BY_TASK: dict[Task, type[ObliqueBART]] = {
     estimator._likelihood.task: estimator for estimator in ESTIMATORS.values()
 }

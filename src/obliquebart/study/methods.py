@@ -18,7 +18,7 @@ import numpy as np
 from scipy.special import logsumexp, ndtr
 
 from obliquebart import UnseenLevelWarning
-from obliquebart.estimators import ESTIMATOR_OF_TASK
+from obliquebart.estimators import BY_TASK
 from obliquebart.study.metrics import COVERAGE, Prediction
 from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
@@ -80,7 +80,8 @@ def _bart(
     """Fit with categories as they are, or with all columns turned into numbers."""
     regression = problem.task == "regression"
     scaling = {"feature_scaling": "joint"} if problem.joint_scaling else {}
-    model = ESTIMATOR_OF_TASK[problem.task](
+    kind: Any = BY_TASK[problem.task]
+    model = kind(
         **{**scaling, **parameters, **dict(unit.settings)},
         categorical_features=None if all_numbers else problem.train.categorical,
         n_jobs=1,

@@ -155,7 +155,7 @@ WEIGHTS = [
     ("infinite", weights_with(np.inf), ValueError, "sample_weight contains infinity", "row 4"),
     ("all zero", np.zeros(20), ValueError, "zero for every row"),
     ("too short", np.ones(19), ValueError, "(19,)", "20 rows"),
-    ("two columns", np.ones((20, 2)), ValueError, "(20, 2)", "one weight a row"),
+    ("two columns", np.ones((20, 2)), ValueError, "(20, 2)", "one weight per row"),
     ("text", ["heavy"] * 20, ValueError, "sample_weight must hold numbers"),
     ("negative number", -1.0, ValueError, "negative at row 0"),
 ]
