@@ -450,17 +450,19 @@ def test_files_of_other_kinds(tmp_path):
         with pytest.raises(ModelFileError, match=message):
             load(path)
 
-    refused(b"", "cut short, or no obliquebart file")
-    refused(b"a,b\n1,2\n" * 100, "cut short, or no obliquebart file")
-    refused(pickle.dumps(np.arange(100)), "no obliquebart file")
+    refused(b"", "cut short, or not an obliquebart file")
+    refused(b"a,b\n1,2\n" * 100, "cut short, or not an obliquebart file")
+    refused(pickle.dumps(np.arange(100)), "not an obliquebart file")
     refused(safetensors.numpy.save({"a": np.zeros(3)}), "no checksum")
-    refused(container.pack(Contents({"format": "x", "schema": 1}, {})), "is no obliquebart model")
-    with pytest.raises(ModelFileError, match="no regular file"):
+    refused(
+        container.pack(Contents({"format": "x", "schema": 1}, {})), "is not an obliquebart model"
+    )
+    with pytest.raises(ModelFileError, match="not a regular file"):
         load(tmp_path)
-    with pytest.raises(ModelFileError, match="no regular file"):
+    with pytest.raises(ModelFileError, match="not a regular file"):
         load("/dev/zero")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ModelFileError, match="no regular file"):
+    with pytest.raises(ModelFileError, match="not a regular file"):
         load(tmp_path / "pipe")
 
 
@@ -544,7 +546,7 @@ def test_links_are_followed_and_devices_refused(tmp_path):
     assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "m").read_bytes() == b"new"
     for path in (tmp_path, "/dev/null"):
-        with pytest.raises(OSError, match="no regular file"):
+        with pytest.raises(OSError, match="not a regular file"):
             container.write_file(path, b"x")
     with pytest.raises(FileNotFoundError):
         container.write_file(tmp_path / "no" / "folder", b"x")
