@@ -88,7 +88,7 @@ def _check_fields(state: State, n_trees: int, n_leaves: int) -> None:
     for name in sorted(set(state) - known):
         raise ValueError(f"it has {name[:80]!r}, which no state has")
     for name, kind in NUMBERS.items():
-        _require(type(state[name]) is kind, f"{name} is no {kind.__name__}")
+        _require(type(state[name]) is kind, f"{name} is not of type {kind.__name__}")
     for name, (dtype, length) in arrays.items():
         array = state[name]
         fits = isinstance(array, np.ndarray) and array.dtype == dtype and array.ndim == 1
