@@ -96,7 +96,7 @@ calibrate: build  ## Run the long statistical tests
 	.venv/bin/python -m pytest -m long --timeout=0 $(PYTEST_ARGS)
 
 .PHONY: instructions
-instructions: build  ## Compare the instructions a sweep with those recorded (needs valgrind)
+instructions: build  ## Compare the instructions per sweep with those recorded (needs valgrind)
 	$(call driver,dev) .venv/bin/python benchmarks/instructions.py
 
 .PHONY: bugs

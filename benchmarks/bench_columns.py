@@ -62,7 +62,7 @@ def rows(
 
 
 def _n_columns(kind: str, size: int) -> int:
-    """Columns of 4 bytes a row that the chain has."""
+    """Columns of 4 bytes per row that the chain has."""
     if kind == "continuous columns":
         return size
     return 11 if "one" in kind else 10

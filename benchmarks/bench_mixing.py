@@ -102,7 +102,7 @@ def paper_tables() -> Iterator[Table]:
 
 @dataclass(frozen=True)
 class Length:
-    """Chains, sweeps before the first draw, draws a chain."""
+    """Chains, sweeps before the first draw, draws per chain."""
 
     n_chains: int
     n_burn: int

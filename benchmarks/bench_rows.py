@@ -103,7 +103,7 @@ def _columns_a_rule(chain: _core.Sampler) -> float:
 
 
 def _same_trees(chains: Chains, repeats: int) -> dict[int, dict[str, float]]:
-    """CPU nanoseconds a row and tree, least of the repeats, starting from one ensemble."""
+    """CPU nanoseconds per row and tree, least of the repeats, starting from one ensemble."""
     given = chains[REFERENCE].ensemble()
     least = dict.fromkeys(chains, np.inf)
     for _ in range(repeats):

@@ -28,7 +28,7 @@ TOLERANCE = 1.10
 
 
 class Count(NamedTuple):
-    """Instructions a sweep of a chain of tests/cpp/scenarios.cpp."""
+    """Instructions per sweep of a chain of tests/cpp/scenarios.cpp."""
 
     scenario: str
     n: int
@@ -113,7 +113,7 @@ def compare(counts: tuple[Count, ...]) -> dict[str, tuple[int, int]]:
 
 def too_large(found: dict[str, tuple[int, int]]) -> list[str]:
     return [
-        f"{name}: {now:,} instructions a sweep, {before:,} recorded"
+        f"{name}: {now:,} instructions per sweep, {before:,} recorded"
         for name, (before, now) in found.items()
         if now > TOLERANCE * before
     ]

@@ -1,6 +1,6 @@
 """Do the paper's own numbers come back, with its prior and its splits?
 
-One chain of 1000 + 1000 sweeps of 200 trees a split. SMSE is the test mean square error over that
+One chain of 1000 + 1000 sweeps of 200 trees per split. SMSE is the test mean square error over that
 of the training mean, as in the paper; accuracy is the share of test rows on the right side of 1/2.
 
     python benchmarks/paper_numbers.py regression --data DIR

@@ -115,7 +115,7 @@ def sweep_table() -> str:
     names = [name for name in LABELS if any(name in line for line in lines)]
     columns = {"n": "n"} | {name: f"{LABELS[name]} (ms)" for name in names}
     columns |= {f"{name} ratio": f"{name.split('_')[0]} / ours" for name in names[1:]}
-    columns |= {"ns": "ns a row and tree, ours"}
+    columns |= {"ns": "ns per row and tree, ours"}
     return markdown(lines, columns)
 
 
@@ -212,7 +212,7 @@ def draw_sweeps() -> None:
     for style, (name, label) in zip(STYLES, LABELS.items(), strict=False):
         own = [row for row in rows if row["library"] == name]
         _line(axes, style, [r["n"] for r in own], [r["best_ms"] for r in own], label)
-    axes.set(xlabel="rows", ylabel="milliseconds a sweep of 200 trees")
+    axes.set(xlabel="rows", ylabel="milliseconds per sweep of 200 trees")
     axes.legend(frameon=False)
     save(figure, "sweep.svg")
 
@@ -223,7 +223,7 @@ def draw_rows() -> None:
     figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
     _line(axes, STYLES[0], n, [row["ns_per_row_tree"] for row in rows], "as burned in")
     _line(axes, STYLES[1], n, [row["same_trees_ns"] for row in rows], "the same trees")
-    axes.set(xlabel="rows", ylabel="ns a row and tree")
+    axes.set(xlabel="rows", ylabel="ns per row and tree")
     axes.yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter("{x:g}")
     axes.yaxis.set_minor_formatter("")
@@ -238,7 +238,7 @@ def draw_small_n() -> None:
     kinds = {"oblique": "oblique", "axis": "axis-aligned", "default": "oblique, default prior"}
     for style, (name, label) in zip(STYLES, kinds.items(), strict=False):
         _line(axes, style, n, [row[f"{name}_us"] for row in rows], label)
-    axes.set(xlabel="rows", ylabel="µs a tree update", xscale="linear", yscale="linear")
+    axes.set(xlabel="rows", ylabel="µs per tree update", xscale="linear", yscale="linear")
     axes.set_ylim(bottom=0)
     axes.legend(frameon=False)
     save(figure, "small_n.svg")
@@ -275,10 +275,10 @@ TABLES: dict[str, Callable[[], str]] = {
         "rows",
         {
             "n": "n",
-            "ms": "ms a sweep",
-            "us_per_tree": "µs a tree",
-            "leaves": "leaves a tree",
-            "ns_per_row_tree": "ns a row and tree",
+            "ms": "ms per sweep",
+            "us_per_tree": "µs per tree",
+            "leaves": "leaves per tree",
+            "ns_per_row_tree": "ns per row and tree",
             "over_reference": "over that at 10,000",
             "same_trees_leaves": "leaves, the same trees",
             "same_trees_ns": "ns, the same trees",
@@ -290,9 +290,9 @@ TABLES: dict[str, Callable[[], str]] = {
         {
             "n": "n",
             "codes_mb": "codes (MB)",
-            "columns_a_rule": "columns a rule",
+            "columns_a_rule": "columns per rule",
             "accepted": "moves accepted",
-            "bytes_per_row_tree": "bytes a row and tree",
+            "bytes_per_row_tree": "bytes per row and tree",
             "code_bytes_per_row_tree": "of these codes and bits",
             "gb_s": "GB/s",
         },
@@ -343,10 +343,10 @@ TABLES: dict[str, Callable[[], str]] = {
         {
             "kind": "what",
             "size": "how many",
-            "ms": "ms a sweep",
+            "ms": "ms per sweep",
             "ratio": "over the first",
             "ratio_cpu": "ratio of CPU times",
-            "leaves": "leaves a tree",
+            "leaves": "leaves per tree",
             "extra_ms": "ms more",
             "data_ms": "ms to read the columns once",
         },
@@ -358,7 +358,7 @@ TABLES: dict[str, Callable[[], str]] = {
             "n": "n",
             "peak_mb": "peak (MB)",
             "bound_mb": "bound (MB)",
-            "bytes_a_row": "bytes a row",
+            "bytes_a_row": "bytes per row",
             "bound_bytes_a_row": "4 p + 2 M + 32",
             "of_bound": "share of the bound",
         },

@@ -19,7 +19,7 @@ N_TREES = 200
 
 
 def table(rows: Rows, instructions: dict[str, int]) -> list[Row]:
-    """One line a target: what, asked, measured, met, limit."""
+    """One line per target: what, asked, measured, met, limit."""
     return [
         *_peers(rows, "stochtree_bart", "stochtree", STOCHTREE),
         *_peers(rows, "bartz_bart", "bartz, all cores", BARTZ),
@@ -85,7 +85,7 @@ def _traffic(row: Row, ns: float) -> str:
     share = speed / row[f"{level}_gb_s"]
     kind = "bandwidth" if share > 0.6 else "instructions more than bandwidth"
     told = (
-        f"{kind}: {_show(row['bytes_per_row_tree'])} bytes a row and tree, {_show(speed)} GB/s of "
+        f"{kind}: {_show(row['bytes_per_row_tree'])} bytes per row and tree, {_show(speed)} GB/s of "
         f"the {_show(row[f'{level}_gb_s'])} that `a += b` reaches in {level}"
     )
     slower = row["same_trees_over_reference"]
@@ -102,7 +102,7 @@ def _rules(rows: Rows) -> Iterator[Row]:
     more = small["oblique_us"] - small["axis_us"]
     for row in rows("rules"):
         limit = (
-            f"directions and linear programmes: {_show(more)} µs a tree update at n = 100"
+            f"directions and linear programmes: {_show(more)} µs per tree update at n = 100"
             if row["n"] <= 1_000
             else "the same passes over rows"
         )
@@ -112,15 +112,15 @@ def _rules(rows: Rows) -> Iterator[Row]:
 
 def _flat(rows: Rows) -> Iterator[Row]:
     large, small = (_find(rows("rows"), n=n) for n in (1_000_000, 10_000))
-    what = "ns a row and tree at n = 1,000,000 over those at 10,000"
+    what = "ns per row and tree at n = 1,000,000 over those at 10,000"
     limit = (
-        f"{_show(large['leaves'])} leaves a tree against {_show(small['leaves'])}; "
+        f"{_show(large['leaves'])} leaves per tree against {_show(small['leaves'])}; "
         f"{_traffic(large, large['ns_per_row_tree'])}"
     )
     yield _at_most(f"{what}, as burned in", 1.4, large["over_reference"], limit, " times")
     memory = large["code_bytes_per_row_tree"]
     limit = (
-        f"{_show(memory)} bytes a row and tree come from memory "
+        f"{_show(memory)} bytes per row and tree come from memory "
         f"({_show(large['codes_mb'])} MB of codes), at {_show(memory / large['same_trees_ns'])} of "
         f"{_show(large['memory_gb_s'])} GB/s"
     )
@@ -168,7 +168,7 @@ def _columns(rows: Rows) -> Iterator[Row]:
             limit = "columns of the proposed rules come from memory instead of a cache"
             yield _line(what, asked, measured, many["extra_ms"] <= many["data_ms"], limit)
         else:
-            limit = f"{_show(many['leaves'])} leaves a tree against {_show(few['leaves'])}"
+            limit = f"{_show(many['leaves'])} leaves per tree against {_show(few['leaves'])}"
             line = _at_most(what, LEVELS_TOLERANCE, many["ratio"], limit, " times")
             line["asked"] += ": as many bytes"
             yield line
@@ -187,7 +187,7 @@ def _predict(rows: Rows) -> Iterator[Row]:
     row = next(row for row in found if row["library"].startswith("stochtree"))
     ours = found[0]
     ns = 1e9 * ours["best_s"] / (ours["rows"] * ours["draws"] * N_TREES)
-    limit = f"instructions: {_show(ns)} ns a row and tree, in blocks of rows that stay in cache"
+    limit = f"instructions: {_show(ns)} ns per row and tree, in blocks of rows that stay in cache"
     what = f"predict {row['draws']:,} draws at {row['rows']:,} rows against stochtree"
     yield _at_least(what, 10, row["ratio"], limit)
 
@@ -206,13 +206,13 @@ def _fit(rows: Rows) -> Iterator[Row]:
 def _memory(rows: Rows) -> Iterator[Row]:
     for row in rows("memory"):
         codes = N_TREES * (1 + 1 / 8)
-        limit = f"codes and bits of the trees: {_show(codes)} bytes a row"
+        limit = f"codes and bits of the trees: {_show(codes)} bytes per row"
         line = _at_most(
             f"memory of a {row['kind']}, n = {row['n']:,}",
             row["bound_bytes_a_row"],
             row["bytes_a_row"],
             limit,
-            " bytes a row",
+            " bytes per row",
         )
         line["asked"] += ", 4 p + 2 M + 32"
         yield line

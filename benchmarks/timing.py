@@ -22,7 +22,7 @@ Sweeper = Callable[[int], float]
 def measure_sweeps(
     sweepers: Mapping[str, Sweeper], *, repeats: int, target_s: float = 1.0, fewest: int = FEWEST
 ) -> dict[str, dict[str, float]]:
-    """Milliseconds a sweep of each contestant, all of them once in every round.
+    """Milliseconds per sweep of each contestant, all of them once in every round.
 
     The time of a long run minus that of a short one, so that the fixed cost of a call drops out.
     "best" is the least long run minus the least short run: other jobs on the machine only add time.

@@ -39,7 +39,7 @@ with warnings.catch_warnings():
 # everything about 500 rows. For a prediction, look at f at your rows: their Monte Carlo error
 # (MCSE) is now small against their standard deviation. For the tails of sigma, sample more.
 #
-# One line a chain. Left of zero is what was thrown away.
+# One line per chain. Left of zero is what was thrown away.
 
 plots.trace(model, ["sigma", "n_leaves"])
 plt.show()

@@ -15,11 +15,11 @@ from obliquebart import ObliqueBARTRegressor
 
 rng = np.random.default_rng(0)
 X, y = load_diabetes(return_X_y=True)
-gaps = rng.uniform(size=X.shape) < 0.2
-X_gaps = np.where(gaps, np.nan, X)
+missing = rng.uniform(size=X.shape) < 0.2
+X_missing = np.where(missing, np.nan, X)
 rows = np.arange(len(y))
 train, test = train_test_split(rows, random_state=0)
-complete = train[~gaps[train].any(axis=1)]
+complete = train[~missing[train].any(axis=1)]
 print(f"{len(train)} training rows, {len(complete)} of them without a missing value")
 
 # %%
@@ -27,18 +27,18 @@ print(f"{len(train)} training rows, {len(complete)} of them without a missing va
 
 
 def test_rmse(table, fit_rows):
-    """Fit on some rows and return the error on the test rows, which keep their gaps."""
+    """Fit on some rows and return the error on the test rows, which keep their missing values."""
     model = ObliqueBARTRegressor(n_chains=2, random_state=0, progress=False)
     model.fit(table[fit_rows], y[fit_rows])
     return np.sqrt(np.mean((model.predict(table[test]) - y[test]) ** 2))
 
 
-mean_filled = np.where(gaps, np.nanmean(X_gaps[train], axis=0), X_gaps)
+mean_filled = np.where(missing, np.nanmean(X_missing[train], axis=0), X_missing)
 errors = {
     "no value missing": test_rmse(X, train),
-    "20% missing, as they are": test_rmse(X_gaps, train),
+    "20% missing, as they are": test_rmse(X_missing, train),
     "20% missing, means filled in": test_rmse(mean_filled, train),
-    "20% missing, rows dropped": test_rmse(X_gaps, complete),
+    "20% missing, rows dropped": test_rmse(X_missing, complete),
     "mean of y": float(y[test].std()),
 }
 

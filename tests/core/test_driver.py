@@ -1,4 +1,4 @@
-"""The core without Python (tests/cpp): kernels, allocations, instructions a sweep."""
+"""The core without Python (tests/cpp): kernels, allocations, instructions per sweep."""
 
 from __future__ import annotations
 

@@ -290,7 +290,7 @@ def test_other_files_are_never_overwritten(data, path, tmp_path):
         with pytest.raises(ModelFileError, match="Cannot go on from the checkpoint"):
             model.fit(*data, checkpoint=path)
         assert path.read_bytes() == content
-    with pytest.raises(ModelFileError, match="no regular file"):
+    with pytest.raises(ModelFileError, match="not a regular file"):
         model.fit(*data, checkpoint=tmp_path)
     with pytest.raises(ValueError, match="give checkpoint too"):
         model.fit(*data, checkpoint_every=10)

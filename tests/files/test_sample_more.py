@@ -18,7 +18,7 @@ from helpers.saved_models import (
     predictions,
     table,
 )
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, load
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, _core, load
 from obliquebart.files import model_file
 
 
@@ -70,6 +70,18 @@ def test_sample_more_is_a_longer_fit(case, way, tmp_path):
         options = {"include_data": True}
         assert model_file.to_bytes(model._fitted, {}) == model_file.to_bytes(longer._fitted, {})
         assert predictions(model, table(30, 7)) == predictions(longer, table(30, 7))
+
+
+def test_sample_more_of_a_large_table_is_a_longer_fit(rng):
+    # The engine has the rows of such a table in an order of its own.
+    n = _core.FEWEST_MASKED_ROWS
+    X = rng.uniform(size=(n, 3))
+    y = X[:, 0] + 0.1 * rng.normal(size=n)
+    short, longer = (
+        ObliqueBARTRegressor(5, n_burn=3, n_draws=k, n_chains=1, random_state=0).fit(X, y)
+        for k in (2, 6)
+    )
+    assert_same_draws(short.sample_more(4), longer)
 
 
 @pytest.mark.parametrize("name", ["constant", "one label"])

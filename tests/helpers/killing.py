@@ -28,7 +28,7 @@ POINTS = ("start", "time", "writing", "written")
 
 
 def problem(kind: str) -> tuple[Any, tuple[Any, ...], int]:
-    """Give an estimator, its data, and how often to put the chains away."""
+    """Give an estimator, its data, and how often to save the chains."""
     rng = np.random.default_rng(4)
     X = {"a": rng.normal(size=120), "b": rng.normal(size=120), "c": rng.choice(["p", "q"], 120)}
     y = X["a"] + 0.3 * rng.normal(size=120)

@@ -22,7 +22,7 @@ N_BURN = f"{SCHEDULE.n_burn}, or {SCHEDULES['classification'].n_burn} for classe
 
 app = typer.Typer(
     help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
-    "see what the model learnt.",
+    "see which rules the model found.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -98,7 +98,7 @@ def fit(
         int | None,
         typer.Option(help=f"Sweeps before the first draw; {N_BURN}."),
     ] = None,
-    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = SCHEDULE.n_draws,
+    n_draws: Annotated[int, typer.Option(help="Kept draws per chain.")] = SCHEDULE.n_draws,
     n_chains: Annotated[int, typer.Option(help="Independent chains.")] = SCHEDULE.n_chains,
     rules: Annotated[
         Literal["oblique", "axis"], typer.Option(help="axis: one column per rule, classical BART.")
@@ -113,7 +113,7 @@ def fit(
     checkpoint: Annotated[
         Path | None,
         typer.Option(
-            help="Keep the chains in this file while they run; go on from it if it is there."
+            help="Save the chains to this file while they run; continue from it if it exists."
         ),
     ] = None,
     n_jobs: Jobs = -1,
@@ -144,7 +144,7 @@ def fit(
     start = time.perf_counter()
     interrupted = _fit(model, problem, checkpoint)
     seconds = time.perf_counter() - start
-    # How many threads there are is the matter of this machine, not of the model.
+    # The number of threads belongs to this machine, not to the model.
     model.set_params(n_jobs=None, progress="auto").save(path)
     screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
     diagnoses = results.diagnose_all(model, problem.X)
@@ -230,7 +230,7 @@ def summary(
     decimal: Decimal = ".",
     as_json: AsJson = False,
 ) -> None:
-    """Show whether the chains have converged, and what the model learnt."""
+    """Show whether the chains have converged, and which rules the model found."""
     screen = Screen(as_json)
     model = results.load_model(model_file, n_jobs)
     X = y = None
@@ -245,7 +245,7 @@ def summary(
         {
             **results.model_to_dict(model),
             "diagnostics": {label: d.to_dict() for label, d in diagnoses.items()},
-            "learnt": {label: finding.to_dict() for label, finding in findings.items()},
+            "rules": {label: finding.to_dict() for label, finding in findings.items()},
             "scores": scores,
         }
     )
@@ -287,7 +287,7 @@ def report(
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("obliquebart-demo"),
     n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = SCHEDULE.n_burn,
-    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = SCHEDULE.n_draws,
+    n_draws: Annotated[int, typer.Option(help="Kept draws per chain.")] = SCHEDULE.n_draws,
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:

@@ -1,6 +1,7 @@
 """Data files: CSV read by one set of rules wherever it is installed, Parquet by what is there.
 
-CSV needs no data frame library. A column is numbers if every value that is not missing reads as
+The `csv` module splits CSV into cells. No data frame library is needed, and none decides what a
+cell means: they differ in that. A column is numbers if every value that is not missing reads as
 one, else text; the model decides for the columns that it knows, so that a later file with other
 values is read as the first one was.
 """
@@ -10,10 +11,11 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import itertools
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -31,7 +33,6 @@ MISSING = frozenset(["", "NA", "N/A", "#N/A", "NaN", "nan", "NULL", "null", "Non
 DELIMITERS = ",;\t|"
 PARQUET = (".parquet", ".pq")
 STDIN = "-"
-CHUNK_ROWS = 4096
 Backend = Literal["polars", "pyarrow"]
 
 
@@ -225,10 +226,11 @@ def _parse_csv(name: str, stream: TextIO, delimiter: str | None, decimal: str) -
     try:
         first = stream.readline()
         mark = delimiter or _guess_delimiter(first)
-        rows = csv.reader(_chain(first, stream), delimiter=mark, skipinitialspace=True, strict=True)
-        header = [cell.strip() for cell in next(rows, [])]
+        lines = itertools.chain([first], stream)
+        reader = csv.reader(lines, delimiter=mark, skipinitialspace=True, strict=True)
+        header = [cell.strip() for cell in next(reader, [])]
         _check_header(name, header)
-        cells = _columns(name, rows, len(header))
+        rows = _rows(name, reader, len(header))
     except UnicodeDecodeError as error:
         raise FileError(
             f"{name} is not UTF-8 text (byte {error.object[error.start]:#04x}): convert it, for "
@@ -236,41 +238,27 @@ def _parse_csv(name: str, stream: TextIO, delimiter: str | None, decimal: str) -
         ) from error
     except (csv.Error, gzip.BadGzipFile, EOFError) as error:
         raise FileError(f"{name} is damaged or no CSV file: {error}.") from error
+    cells = zip(*rows, strict=True) if rows else [()] * len(header)
     columns = {
-        column: TextColumn(values, decimal) for column, values in zip(header, cells, strict=True)
+        column: TextColumn([cell.strip() for cell in values], decimal)
+        for column, values in zip(header, cells, strict=True)
     }
-    return DataFile(name, columns, len(cells[0]))
+    return DataFile(name, columns, len(rows))
 
 
-def _chain(first: str, stream: TextIO) -> Iterator[str]:
-    yield first
-    yield from stream
-
-
-def _columns(name: str, rows: Iterator[list[str]], n_columns: int) -> list[list[str]]:
-    """Turn rows into columns, many rows at a time, which is several times as fast."""
-    columns: list[list[str]] = [[] for _ in range(n_columns)]
-    reader: Any = rows
-    chunk: list[list[str]] = []
-    for row in rows:
+def _rows(name: str, reader: Any, n_columns: int) -> list[list[str]]:
+    """Return the rows that are not empty; each must have a value for every column."""
+    rows = []
+    for row in reader:
         if len(row) == n_columns:
-            chunk.append(row)
+            rows.append(row)
         elif row:
             raise FileError(
                 f"{name}, line {reader.line_num}: {len(row)} values where the header names "
                 f"{n_columns} columns. Quote values that hold the delimiter, or name it with "
                 "--delimiter."
             )
-        if len(chunk) == CHUNK_ROWS:
-            _append(columns, chunk)
-            chunk = []
-    _append(columns, chunk)
-    return columns
-
-
-def _append(columns: list[list[str]], chunk: list[list[str]]) -> None:
-    for column, cells in zip(columns, zip(*chunk, strict=True), strict=bool(chunk)):
-        column.extend(map(str.strip, cells))
+    return rows
 
 
 def _guess_delimiter(header: str) -> str:

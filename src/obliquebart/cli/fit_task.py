@@ -14,14 +14,13 @@ from rich.table import Table
 from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import plain_table
 from obliquebart.cli.write_table import NamedArrays
-from obliquebart.estimators import ESTIMATORS, ObliqueBART
+from obliquebart.estimators import BY_TASK, ObliqueBART
 from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
 from obliquebart.table.encoding import check_not_free_text, doubts_about_text
 
 __all__ = ["FitTask", "parse_settings", "read_task"]
 
 SHOWN_TYPES = 40
-BY_TASK = {estimator._likelihood.task: estimator for estimator in ESTIMATORS.values()}
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ def diagnostics_parts(diagnoses: dict[str, Diagnostics]) -> list[Table | str]:
 
 
 def findings(model: Any, top: int) -> dict[str, RuleOverview]:
-    """Return what each posterior has learnt."""
+    """Return the rules of each posterior in numbers."""
     return {
         label: rule_overview(posterior, top)
         for label, posterior in labelled_posteriors(model).items()
@@ -78,14 +78,14 @@ def findings(model: Any, top: int) -> dict[str, RuleOverview]:
 def findings_parts(found: dict[str, RuleOverview]) -> list[Table | str]:
     """Return tables and a sentence for each posterior."""
     parts: list[Table | str] = []
-    for label, learnt in found.items():
+    for label, overview in found.items():
         prefix = f"{label}: " if label else ""
         parts += [
             plain_table(prefix + section.title, section.headings, section.rows)
-            for section in learnt.tables()
+            for section in overview.tables()
             if section.rows
         ]
-        parts.append(learnt.sentence())
+        parts.append(overview.sentence())
     return parts
 
 

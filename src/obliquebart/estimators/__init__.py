@@ -4,8 +4,10 @@ from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.classifier import ObliqueBARTClassifier
 from obliquebart.estimators.regressor import ObliqueBARTRegressor
 from obliquebart.estimators.rotation import RandomRotation
+from obliquebart.model.parameters import Task
 
 __all__ = [
+    "BY_TASK",
     "ESTIMATORS",
     "ObliqueBART",
     "ObliqueBARTClassifier",
@@ -15,5 +17,9 @@ __all__ = [
 
 # Those that a model file may name.
 ESTIMATORS: dict[str, type[ObliqueBART]] = {
-    estimator.__name__: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
+    estimator._saved_as: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
+}
+# The one for a task, where the user names no estimator.
+BY_TASK: dict[Task, type[ObliqueBART]] = {
+    estimator._likelihood.task: estimator for estimator in ESTIMATORS.values()
 }

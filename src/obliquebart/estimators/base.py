@@ -58,6 +58,8 @@ class ObliqueBART(Savable, BaseEstimator):
     """The base of the estimators; each says by which likelihood it models outcomes."""
 
     _likelihood: ClassVar[Likelihood]
+    # The key in `ESTIMATORS` that a model file has; a user's subclass is saved as its base.
+    _saved_as: ClassVar[str]
 
     n_trees: int
     n_burn: int
@@ -158,7 +160,7 @@ class ObliqueBART(Savable, BaseEstimator):
             n_draws = posteriors[0].n_chains * posteriors[0].n_draws
         return self._set_fitted(
             Fitted(
-                estimator=type(self).__name__,
+                estimator=self._saved_as,
                 encoding=encoding,
                 posteriors=posteriors,
                 classes=outcome.classes,

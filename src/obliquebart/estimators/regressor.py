@@ -79,6 +79,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     """
 
     _likelihood = LIKELIHOODS["gaussian"]
+    _saved_as = "ObliqueBARTRegressor"
 
     def __init__(
         self,

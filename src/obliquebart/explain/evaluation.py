@@ -1,4 +1,4 @@
-"""How good are the predictions? Errors, intervals and calibration at rows with a known outcome."""
+"""Compare predictions with known outcomes: errors, intervals and calibration."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from obliquebart.validation import check_labels, check_number, count_rows
 
 __all__ = ["ClassEvaluation", "Evaluation", "RegressionEvaluation", "evaluate", "score_text"]
 
-# More rows change no picture; they are spread evenly over the table.
+# More rows than this would not change what a picture shows.
 MAX_ROWS = 5000
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class RegressionEvaluation:
-    """Predictions of a regression beside the outcomes.
+    """Predictions of a regression, and the outcomes.
 
     Attributes
     ----------
@@ -41,9 +41,9 @@ class RegressionEvaluation:
     sigma : float
         Posterior mean of the noise's standard deviation.
     coverage : float
-        Of the intervals.
+        The probability of the intervals.
     n_table : int
-        Rows of the table, of which `n` were used.
+        The number of rows of the table, `n` of which were used.
     """
 
     y: FloatArray
@@ -66,7 +66,7 @@ class RegressionEvaluation:
         return (self.low <= self.y) & (self.y <= self.high)
 
     def coverage_at(self, level: float) -> float:
-        """Return the share of outcomes within their central interval of a probability."""
+        """Return the share of outcomes in their central interval with probability `level`."""
         return float(np.mean(np.abs(2.0 * self.pit - 1.0) <= level))
 
     def scores(self) -> dict[str, float]:
@@ -84,7 +84,7 @@ class RegressionEvaluation:
 
 @dataclass(frozen=True)
 class ClassEvaluation:
-    """Class probabilities beside the labels.
+    """Class probabilities, and the labels.
 
     Attributes
     ----------
@@ -97,9 +97,9 @@ class ClassEvaluation:
     low, high : ndarray of shape (n, k)
         The central interval of a probability, with probability `coverage`.
     coverage : float
-        Of the intervals.
+        The probability of the intervals.
     n_table : int
-        Rows of the table, of which `n` were used.
+        The number of rows of the table, `n` of which were used.
     """
 
     codes: NDArray[np.intp]
@@ -116,9 +116,9 @@ class ClassEvaluation:
         return np.asarray(self.codes[:, None] == np.arange(len(self.classes)))
 
     def pairs(self) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Return probabilities and whether they came true: of the second class of two, or of all.
+        """Return predicted probabilities, and whether the row has that class.
 
-        With two classes the pairs of the first one would say the same again.
+        They are of all classes, but of the second class only where there are two.
         """
         first = 1 if len(self.classes) == 2 else 0
         return self.probability[:, first:].ravel(), self.is_class[:, first:].ravel()
@@ -140,7 +140,7 @@ Evaluation = RegressionEvaluation | ClassEvaluation
 
 
 def score_text(name: str, value: float) -> str:
-    """Return a score as people read it: shares in percent, others with four digits."""
+    """Return a score as text: shares in percent, others with four digits."""
     if np.isnan(value):
         return "–"
     return f"{value:.1%}" if name == "accuracy" or "interval" in name else f"{value:.4g}"
@@ -168,9 +168,9 @@ def evaluate(
     y : array-like of shape (n,)
         Their outcomes or labels.
     coverage : float, default=0.9
-        Of the intervals.
+        The probability of the intervals.
     max_rows : int, default=5000
-        Of larger tables as many rows are used, evenly spread.
+        Of a larger table so many rows are used, evenly spread.
     n_jobs : int or None
         Threads, counted as joblib does.
 

@@ -66,7 +66,7 @@ class Loading(NamedTuple):
 class Interaction(NamedTuple):
     """The share of oblique rules (or of trees with two columns or more) that use both columns.
 
-    `lift` compares it with pairs picked at random: 1 is no preference for this pair.
+    `lift` is that share divided by the one of a pair picked at random.
     """
 
     first: str

@@ -1,1 +1,1 @@
-"""Model files and checkpoints: written whole, and checked when they are read."""
+"""Model files and checkpoints, written as a whole and checked in every detail when read."""

@@ -78,7 +78,7 @@ def field(values: Any, name: str, kind: type) -> Any:
         raise ModelFileError(f"its header has no {name!r}")
     value: Any = values[name]
     if type(value) is not kind:
-        raise ModelFileError(f"{name!r} in its header is no {kind.__name__}")
+        raise ModelFileError(f"{name!r} in its header is not of type {kind.__name__}")
     if isinstance(value, float) and not math.isfinite(value):
         raise ModelFileError(f"{name!r} in its header is not finite")
     return value

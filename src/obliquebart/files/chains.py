@@ -10,14 +10,18 @@ from numpy.typing import NDArray
 from obliquebart import _core
 from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import ArrayReader, Arrays
+from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.posterior.draws import Columns, draws_from_arrays
 from obliquebart.sampling.chain import State, Trace
 
 __all__ = ["ChainReader", "add_draws", "add_state"]
 
-SCALARS = ("sigma", "theta", "leaf_sd", "n_leaves", "depth", "axis_share")
-# NaN in sweeps to which they do not apply, and never above 1; besides acceptance rates.
-SHARES = ("theta", "axis_share")
+# The ranges of what every trace has. Shares are NaN in sweeps to which they do not apply.
+SIZE, SHARE = (0.0, np.inf), (0.0, 1.0)
+TRACE = {
+    **dict.fromkeys(("sigma", "leaf_sd", "n_leaves", "depth"), SIZE),
+    **dict.fromkeys(("theta", "axis_share"), SHARE),
+}
 
 
 def add_draws(arrays: Arrays, prefix: str, draws: _core.Draws, trace: Trace) -> None:
@@ -52,7 +56,7 @@ class ChainReader:
         self._columns = columns
 
     def draws(self, prefix: str) -> _core.Draws:
-        """Return draws."""
+        """Return draws of ensembles with the right number of trees."""
         arrays = self._arrays.group(prefix)
         unknown = set(arrays) - set(_core.DRAW_FORMAT)
         if unknown:
@@ -75,16 +79,18 @@ class ChainReader:
         rate_prefix: str,
     ) -> Trace:
         """Return a trace; its acceptance rates have the moves' names after `rate_prefix`."""
-        rates = tuple(rate_prefix + move for move in _core.MOVES)
-        shares = {*SHARES, *rates}
-        trace = {
-            name: self._arrays.numbers(
-                prefix + name, shape, 0.0, 1.0 if name in shares else np.inf, nan=name in shares
-            )
-            for name in SCALARS + rates
+        noise = LIKELIHOODS[self._settings.likelihood].noise
+        ranges = {
+            **{scalar.name: (-np.inf, np.inf) for scalar in noise},
+            **TRACE,
+            **{rate_prefix + move: SHARE for move in _core.MOVES},
         }
-        burn_sigma = self._arrays.numbers(prefix + "burn_sigma", burn_shape, 0.0, np.inf)
-        return {**trace, "burn_sigma": burn_sigma}
+        trace = {
+            name: self._arrays.numbers(prefix + name, shape, low, high, nan=(low, high) == SHARE)
+            for name, (low, high) in ranges.items()
+        }
+        trace["burn_sigma"] = self._arrays.numbers(prefix + "burn_sigma", burn_shape, *SIZE)
+        return trace
 
     def state(self, prefix: str, numbers: Any, kept: _core.Draws, *, has_target: bool) -> State:
         """Return a sampler's state: all arrays with a prefix, and the numbers of the header.
@@ -94,7 +100,7 @@ class ChainReader:
         """
         arrays = self._arrays.group(prefix)
         if not isinstance(numbers, dict) or set(numbers) & set(arrays):
-            raise ModelFileError(f"the numbers of {prefix[:-1]} in its header are not in order")
+            raise ModelFileError(f"its header does not have the numbers of {prefix[:-1]}")
         state = {**numbers, **arrays}
         if ("target" in state) != has_target:
             raise ModelFileError(

@@ -1,9 +1,9 @@
-"""Checkpoints: the chains of a long fit saved while they run, and taken up again.
+"""Checkpoints: the chains of a long fit, saved while they run, so that it can go on later.
 
 A checkpoint is a container (`container.py`) with the identity of the fit, the seeds, and for every
 chain its draws, trace and state so far. It belongs to one call of `fit`: the same data, settings,
-schedule, seed and version; any other call is refused, so that the draws are always those of an
-undisturbed run.
+schedule, seed and version. Any other call is refused, so that the draws are always those of a fit
+that was never interrupted.
 """
 
 from __future__ import annotations
@@ -30,23 +30,23 @@ __all__ = ["Checkpoint", "Identity", "TaskRecorder"]
 
 FORMAT = "obliquebart checkpoint"
 SCHEMA = 1
-# Without a number of sweeps, a chain is saved after so many seconds.
+# A chain is saved after so many seconds, unless the user gave a number of sweeps.
 DEFAULT_SECONDS = 60.0
-# Until then it looks at the clock about this often.
+# How often a chain looks at the clock, roughly.
 LOOK_SECONDS = 0.25
 
 
 class Identity(NamedTuple):
-    """What makes one call of `fit` differ from another, but for the seed."""
+    """What distinguishes one call of `fit` from another, except for the seed."""
 
     estimator: str
     problem: TrainingProblem
     priors: list[dict[str, Any]]
-    """One for each posterior: the calibrated settings."""
+    """The calibrated settings of each posterior."""
     schedule: Schedule
 
     def to_header(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return plain values for the header of the file."""
         return {
             "version": obliquebart.__version__,
             "estimator": self.estimator,
@@ -57,26 +57,26 @@ class Identity(NamedTuple):
 
 
 class Checkpoint:
-    """The file of one fit, and what has been saved so far.
+    """The file of one fit, and the chains that are saved in it.
 
     Parameters
     ----------
     path : str or path
-        The file; it is read if it is there, and else written at once, so that a folder that does
-        not exist is noticed before the first sweep.
+        The file. It is read if it exists, and otherwise written at once, so that a missing folder
+        is an error before the first sweep.
     every : int or None
-        A chain is saved after so many sweeps; None: about once a minute.
+        Save a chain after so many sweeps; None means about once a minute.
     identity : Identity
-        Of the fit.
+        What the fit is.
     seeds : list of int
         One for each posterior.
     any_seed : bool
-        Whether the user left the seed open, so that the file's seeds are as good.
+        Whether the user gave no seed, so that those of the file are taken.
 
     Attributes
     ----------
     seeds : list of int
-        To sample with.
+        The seeds to sample with.
     """
 
     def __init__(
@@ -118,18 +118,18 @@ class Checkpoint:
 
     @property
     def every(self) -> int | None:
-        """Sweeps between two visits; None goes by the clock."""
+        """Sweeps after which a chain is saved; None means by the clock."""
         return self._every
 
     def starts(self, task: int) -> list[ChainProgress | None]:
-        """Return where the chains of a posterior go on."""
+        """Return the saved chains of a posterior."""
         return [
             None if chain is None else ChainProgress(chain, int((chain.state or {})["n_sweeps"]))
             for chain in self._chains[task]
         ]
 
     def put(self, task: int, number: int, chain: Chain, *, write: bool) -> None:
-        """Save a chain, in memory or in the file too."""
+        """Save a chain, in memory only or also in the file."""
         with self._lock:
             self._chains[task][number] = chain
             self._is_dirty = True
@@ -137,7 +137,7 @@ class Checkpoint:
                 self._write()
 
     def flush(self) -> None:
-        """Write what is in memory only."""
+        """Write the chains that are saved in memory only."""
         with self._lock:
             if self._is_dirty:
                 self._write()
@@ -148,7 +148,7 @@ class Checkpoint:
         if error is not None:
             warnings.warn(
                 f"The checkpoint {os.fspath(self._path)!r} could not be written ({error}). The fit "
-                "goes on and tries again later; the checkpoint before is still there.",
+                "goes on and tries again later; the previous checkpoint is still there.",
                 CheckpointWarning,
                 stacklevel=2,
             )
@@ -186,7 +186,7 @@ class Checkpoint:
         if len(seeds) != len(self.seeds) or not all(
             type(seed) is int and 0 <= seed < 2**64 for seed in seeds
         ):
-            raise ModelFileError("its seeds are not in order")
+            raise ModelFileError("its seeds are not 64-bit numbers, one for each posterior")
         entries = field(header, "chains", list)
         shape = [len(task) if isinstance(task, list) else -1 for task in entries]
         if shape != [len(task) for task in self._chains]:
@@ -218,7 +218,7 @@ class TaskRecorder:
         self._written = [now] * n_chains
 
     def stage(self, chain: int) -> int:
-        """Return the number of sweeps to the next visit."""
+        """Return the number of sweeps until the next visit."""
         self._began[chain] = time.monotonic()
         return self._checkpoint.every or self._stage[chain]
 
@@ -240,7 +240,7 @@ class TaskRecorder:
         self._checkpoint.report()
 
     def flush(self) -> None:
-        """Write what is in memory only."""
+        """Write the chains that are saved in memory only."""
         self._checkpoint.flush()
 
 
@@ -272,7 +272,7 @@ def _read_chain(
 
 
 def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:
-    """Raise ModelFileError that names what is not the same."""
+    """Raise ModelFileError, which names what is different, if two calls of `fit` differ."""
     if old.get("version") != new["version"]:
         raise ModelFileError(
             f"it was made by obliquebart {old.get('version')!s:.80}, whose draws may differ from "
@@ -285,12 +285,14 @@ def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:
         raise ModelFileError(f"it was made with another {' and another '.join(arguments)}")
     for name, value in new.items():
         if name == "priors" and old.get(name) != value:
-            raise ModelFileError(f"it was made with other settings ({_other(old, new)})")
+            raise ModelFileError(
+                f"it was made with other settings ({_different_settings(old, new)})"
+            )
         if old.get(name) != value:
             raise ModelFileError(f"it was made with {name}={old.get(name)!r:.80}, not {value!r}")
 
 
-def _other(old: dict[str, Any], new: dict[str, Any]) -> str:
+def _different_settings(old: dict[str, Any], new: dict[str, Any]) -> str:
     """Return the names of the settings that differ."""
     try:
         names = {

@@ -97,7 +97,9 @@ def unpack(data: bytes, kind: str, schemas: tuple[int, ...]) -> Contents:
 
 def _check_format(header: dict[str, Any], kind: str, schemas: tuple[int, ...]) -> None:
     if header.get("format") != kind:
-        raise ModelFileError(f"it is no {kind}, but says to be {str(header.get('format'))[:80]!r}")
+        raise ModelFileError(
+            f"it is not an {kind}: its format is {str(header.get('format'))[:80]!r}"
+        )
     schema = header.get("schema")
     if type(schema) is not int or schema not in schemas:
         raise ModelFileError(
@@ -110,7 +112,7 @@ def _check_format(header: dict[str, Any], kind: str, schemas: tuple[int, ...]) -
 def _header_length(first: bytes, size: int) -> int:
     length = int.from_bytes(first, "little")
     if len(first) < 8 or not 2 <= length <= size - 8:
-        raise ModelFileError("it is cut short, or no obliquebart file at all")
+        raise ModelFileError("it is cut short, or not an obliquebart file")
     if length > MAX_HEADER:
         raise ModelFileError(f"its header has {length} bytes, more than the allowed {MAX_HEADER}")
     return length
@@ -120,7 +122,7 @@ def _find_digest(data: bytes | bytearray) -> tuple[int, int]:
     length = _header_length(bytes(data[:8]), len(data))
     found = _DIGEST.search(data, 8, 8 + length)
     if found is None:
-        raise ModelFileError("it has no checksum: it is no obliquebart file, or damaged")
+        raise ModelFileError("it has no checksum: it is damaged, or not an obliquebart file")
     return found.span(1)
 
 
@@ -140,7 +142,7 @@ def _parse_header(data: bytes) -> dict[str, Any]:
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ModelFileError(f"its header cannot be read: {error!r:.200}") from error
     if not isinstance(header, dict):
-        raise ModelFileError("its header is no dictionary")
+        raise ModelFileError("its header is not a dictionary")
     return header
 
 
@@ -156,7 +158,7 @@ def _is_too_large(text: str) -> bool:
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not allowed")
 
 
 def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -172,12 +174,12 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 def read_file(path: str | os.PathLike[str]) -> bytes:
     """Return the bytes of a file, of which only the header is read if that is already wrong."""
     if not stat.S_ISREG(os.stat(path).st_mode):
-        raise ModelFileError("it is no regular file")
+        raise ModelFileError("it is not a regular file")
     with open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         length = _header_length(file.read(8), size)
         if _DIGEST.search(file.read(length)) is None:
-            raise ModelFileError("it has no checksum: it is no obliquebart file, or damaged")
+            raise ModelFileError("it has no checksum: it is damaged, or not an obliquebart file")
         file.seek(0)
         return file.read(size)
 
@@ -189,7 +191,7 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     """
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
-        raise OSError(f"Cannot write {os.fspath(path)!r}: it exists and is no regular file.")
+        raise OSError(f"Cannot write {os.fspath(path)!r}: it exists and is not a regular file.")
     _remove_leftovers(target)
     with _temporary_file(target) as (temporary, descriptor):
         with open(descriptor, "wb", closefd=False) as file:

@@ -1,20 +1,19 @@
-"""Model files: a fitted model to bytes and back, with every number checked on the way in.
+"""Model files: write a fitted model, and load it again.
 
 A file of schema 3 is a container (`container.py`) whose header has, besides `format`, `schema` and
 `version`:
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
 - `encoding`: names, kinds, dtypes and levels of the columns (knots of rank maps are arrays);
-- `classes`: dtype and labels of a classification, else null;
-- `n_draws`: draws in all;
+- `classes`: dtype and labels of a classification, otherwise null;
+- `n_draws`: the number of draws of all chains together;
 - `training`: the fingerprint of the training data, and whether they are included;
-- `posteriors`: for each the calibrated `prior` (in the engine's units), the scale of the `outcome`,
-  the numbers of the chains' `states`, and their shape.
+- `posteriors`: of each the calibrated `prior` (in the engine's units), the scale of the `outcome`,
+  the number of chains, and the numbers of their `states`.
 
-Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable: a
-new schema gets a reader of its own, and `tests/files/fixtures` has a file of each. Schema 1 lacks
-two fields of the prior, `output_correlation` and `scale_jointly`, which have their defaults then; in
-schema 2 the second is called `stretch`.
+Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable, and the tests
+have a file of each. Schema 1 lacks two fields of the prior, which then have their defaults; schema 2
+calls `scale_jointly` by another name.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ MAX_JOBS = 4096
 
 def save(model: Any, path: str | os.PathLike[str], **options: bool) -> None:
     """Write a fitted model; see the estimators' `save`."""
-    # A model that `load` would refuse is not written.
+    # Parameters that `load` would refuse are not written.
     model._checked_parameters()
     parameters = {name: _plain(name, value) for name, value in model.get_params(deep=False).items()}
     write_file(path, to_bytes(model._fitted, parameters, **options))
@@ -76,7 +75,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If it is no model file, or one that is not in order; the message says what is wrong.
+        If it is not a model file, or damaged; the message says what is wrong.
 
     Examples
     --------
@@ -159,7 +158,7 @@ def to_bytes(
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return a parameter as JSON has it."""
+    """Return a parameter as a value that JSON can hold."""
     if isinstance(value, np.random.RandomState):
         return None
     if isinstance(value, (np.generic, np.ndarray)):
@@ -168,13 +167,15 @@ def _plain(name: str, value: Any) -> Any:
         return value
     if hasattr(value, "__iter__") and not isinstance(value, (bytes, dict)):
         return [_plain(name, entry) for entry in value]
-    raise TypeError(f"{name}={value!r} cannot be saved: {type(value).__name__} is no plain value.")
+    raise TypeError(
+        f"{name}={value!r} cannot be saved: {type(value).__name__} is not a plain value."
+    )
 
 
 def _encoding_header(encoding: Encoding, arrays: Arrays) -> dict[str, Any]:
     state = encoding.to_state()
     continuous = [column for column in state["columns"] if "knots" in column]
-    # JSON would need five times the room.
+    # As JSON these numbers would take five times the space.
     for name in ("knots", "heights"):
         values = [value for column in continuous for value in column[name]]
         arrays[f"encoding.{name}"] = np.array(values, np.float64)

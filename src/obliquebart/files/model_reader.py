@@ -33,10 +33,10 @@ SCHEMA = 3
 # Settings that had another name in older schemas.
 RENAMED = {"stretch": "scale_jointly"}
 
-# The whole prior of an outcome without variation.
+# All that the prior of a constant outcome has.
 CONSTANT_PRIOR = {"likelihood", "n_trees"}
 MAX_SIZE = 2**31
-# Numbers, text, dates and durations, without the order of bytes.
+# Numbers, text, dates and durations, without the byte order.
 LABEL_DTYPE = re.compile(
     r"b1|[iu][1248]|f[248]|U[1-9][0-9]{0,6}|[Mm]8(\[[0-9]{0,6}[a-zA-Z]{1,2}\])?"
 )
@@ -59,7 +59,7 @@ class _Model(NamedTuple):
 
 
 def column_dtypes(encoding: Encoding) -> list[str]:
-    """Return what the columns held in training: "number", "text", or "empty"."""
+    """Return what each column had in training: "number", "text", or "empty"."""
     return [c.kind if isinstance(c, LevelTable) else "number" for c in encoding.columns]
 
 
@@ -99,14 +99,14 @@ def _read_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     for name, value in parameters.items():
         for entry in value if isinstance(value, list) else [value]:
             if entry is not None and not isinstance(entry, (bool, int, float, str)):
-                raise ModelFileError(f"its parameter {name[:80]!r} is no plain value")
+                raise ModelFileError(f"its parameter {name[:80]!r} is not a plain value")
     return parameters
 
 
 def _read_encoding(header: dict[str, Any], reader: ArrayReader) -> Encoding:
     names = field(header, "names", list)
     if any(type(name) is not str for name in [*names, field(header, "owner", str)]):
-        raise ModelFileError("a name of its columns is no text")
+        raise ModelFileError("the name of a column is not text")
     field(header, "is_named", bool)
     knots = reader.array("encoding.knots", np.float64, None)
     heights = reader.array("encoding.heights", np.float64, None)
@@ -120,13 +120,13 @@ def _read_encoding(header: dict[str, Any], reader: ArrayReader) -> Encoding:
             begin = end
         columns.append(entry)
     if not begin == len(knots) == len(heights):
-        raise ModelFileError("its columns do not have the knots that its arrays have")
+        raise ModelFileError("its columns do not have as many knots as its arrays")
     try:
         encoding = Encoding.from_state({**header, "columns": columns})
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
-        raise ModelFileError(f"its columns are not in order: {error!s:.300}") from error
+        raise ModelFileError(f"its columns cannot be read: {error!s:.300}") from error
     if header.get("dtypes") != column_dtypes(encoding):
-        raise ModelFileError("its columns do not have the dtypes that it says")
+        raise ModelFileError("its columns do not have the dtypes in its header")
     return encoding
 
 
@@ -210,7 +210,7 @@ def _read_prior(prior: dict[str, Any]) -> dict[str, Any]:
     settings = _core.Settings()
     if set(prior) == CONSTANT_PRIOR:
         return {"likelihood": field(prior, "likelihood", str), "n_trees": _size(prior, "n_trees")}
-    # A field that is younger than the file has its default.
+    # A field that is newer than the file has its default.
     prior = {RENAMED.get(name, name): value for name, value in prior.items()}
     for name in prior:
         if name not in _core.SETTINGS:
@@ -237,7 +237,7 @@ def _read_fingerprint(values: dict[str, Any]) -> Fingerprint:
     if set(values) != set(arguments) or not all(
         isinstance(values[name], kinds) for name, kinds in arguments.items()
     ):
-        raise ModelFileError("the fingerprint of its training data is not in order")
+        raise ModelFileError("the fingerprint of its training data cannot be read")
     return {name: values[name] for name in arguments}
 
 

@@ -97,7 +97,7 @@ def report_html(
     title: str = "Oblique BART",
     source: str | None = None,
 ) -> str:
-    """Return one HTML page about a fitted model: convergence, errors, what it learnt.
+    """Return one HTML page about a fitted model: convergence, errors, the rules it found.
 
     The page needs nothing else: pictures are in it, and it has no script. It is made for a screen
     of any width, for print, for dark rooms and for screen readers.
@@ -123,14 +123,14 @@ def report_html(
     posteriors = labelled_posteriors(model)
     shown = dict(list(posteriors.items())[:MAX_CLASSES])
     diagnoses = {key: diagnose(p, X, N_ROWS_OF_F, model.n_jobs) for key, p in posteriors.items()}
-    learnt = {key: rule_overview(posterior, SHOWN_COLUMNS) for key, posterior in shown.items()}
+    overviews = {key: rule_overview(posterior, SHOWN_COLUMNS) for key, posterior in shown.items()}
     evaluation = evaluate(model, X, y, n_jobs=model.n_jobs)
     seen = is_training_data(model, X, y)
     parts = [
-        _in_short(diagnoses, evaluation, learnt, seen),
+        _in_short(diagnoses, evaluation, overviews, seen),
         _convergence(shown, diagnoses),
         _predictions(evaluation, seen),
-        *([_learnt(shown, learnt, X)] if shown else []),
+        *([_rules(shown, overviews, X)] if shown else []),
         _fitting(model),
     ]
     contents = "".join(f'<li><a href="#{part.key}">{_text(part.title)}</a></li>' for part in parts)
@@ -155,7 +155,7 @@ def _lead(model: Any, evaluation: Evaluation, source: str | None) -> str:
 def _in_short(
     diagnoses: dict[str, Diagnostics],
     evaluation: Evaluation,
-    learnt: dict[str, RuleOverview],
+    overviews: dict[str, RuleOverview],
     seen: bool,
 ) -> Part:
     advice = [
@@ -183,8 +183,8 @@ def _in_short(
             ],
             good=False,
         )
-    if len(learnt) == 1:
-        (only,) = learnt.values()
+    if len(overviews) == 1:
+        (only,) = overviews.values()
         used = ", ".join(f"{row.column} ({row.share:.0%})" for row in only.inclusion[:3])
         body += f"<p>{_text(f'Most used columns: {used}. {only.sentence()}')}</p>"
     return Part("in-short", "In short", body)
@@ -220,14 +220,14 @@ def _predictions(evaluation: Evaluation, seen: bool) -> Part:
     return Part("predictions", "How good are the predictions?", body)
 
 
-def _learnt(posteriors: dict[str, Posterior], learnt: dict[str, RuleOverview], X: Any) -> Part:
+def _rules(posteriors: dict[str, Posterior], overviews: dict[str, RuleOverview], X: Any) -> Part:
     body = (
         "<p>A continuous rule asks whether a weighted sum φ'x of columns, each scaled to [-1, 1], "
         "is below a cut. The share of rules that use a column is compared with that of rules from "
         "the prior: what lies far above was asked for by the data.</p>"
     )
     for i, (label, posterior) in enumerate(posteriors.items()):
-        found = learnt[label]
+        found = overviews[label]
         body += f"<h3>{_text(label)}</h3>" if label else ""
         body += f"<p>{_text(found.sentence())}</p>"
         drawn = [pictures.inclusion(found.inclusion, f"inclusion{i}")]
@@ -244,7 +244,7 @@ def _learnt(posteriors: dict[str, Posterior], learnt: dict[str, RuleOverview], X
         body += f"<p>{_text(_about(tree))}</p>"
         body += _pictures([pictures.tree(tree, f"tree{i}")])
         body += f'<pre aria-label="The same tree as text" tabindex="0">{_text(str(tree))}</pre>'
-    return Part("learnt", "What did it learn?", body)
+    return Part("rules", "What did it learn?", body)
 
 
 def _about(tree: Tree) -> str:

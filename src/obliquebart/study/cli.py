@@ -37,7 +37,7 @@ Data = Annotated[
     typer.Option(help="Folder of the data sets; else the variable OBLIQUEBART_DATA."),
 ]
 Results = Annotated[
-    Path, typer.Option("--results", "-r", help="Folder of the results, a file a unit.")
+    Path, typer.Option("--results", "-r", help="Folder of the results, one file per unit.")
 ]
 
 INTERRUPTED = 130

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.model.parameters import Task
 from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
 __all__ = ["DATA_VARIABLE", "Dataset", "Library", "find_folder"]
@@ -45,7 +46,7 @@ class Dataset:
     """
 
     name: str
-    task: str
+    task: Task
     columns: StudyTable
     y: FloatArray
     tests: tuple[NDArray[np.int64], ...]

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import logsumexp, ndtr
 
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, UnseenLevelWarning
+from obliquebart import UnseenLevelWarning
+from obliquebart.estimators import BY_TASK
 from obliquebart.study.metrics import COVERAGE, Prediction
 from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
@@ -78,8 +79,8 @@ def _bart(
 ) -> Prediction:
     """Fit with categories as they are, or with all columns turned into numbers."""
     regression = problem.task == "regression"
-    kind: Any = ObliqueBARTRegressor if regression else ObliqueBARTClassifier
     scaling = {"feature_scaling": "joint"} if problem.joint_scaling else {}
+    kind: Any = BY_TASK[problem.task]
     model = kind(
         **{**scaling, **parameters, **dict(unit.settings)},
         categorical_features=None if all_numbers else problem.train.categorical,
@@ -111,17 +112,18 @@ def _chain_means(trace: dict[str, Any]) -> dict[str, float]:
 
 
 def _log_density(posterior: Any, x: FloatArray, y: FloatArray) -> FloatArray:
-    """Log of the mean over draws of N(y; f, sigma²)."""
-    sigma = posterior.trace["sigma"].reshape(-1, 1)
+    """Log of the mean over draws of the density of an outcome."""
+    likelihood = posterior.likelihood
+    noise = likelihood.noise_of(posterior.trace)
+    noise = {name: values.reshape(-1, 1) for name, values in noise.items()}
     found = np.empty(len(y))
     for begin in range(0, len(y), BLOCK):
         rows = slice(begin, begin + BLOCK)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLevelWarning)
             f = posterior.predict(x[rows], n_jobs=1)
-        z = (y[rows] - f) / sigma
-        log_each = -0.5 * z**2 - np.log(sigma * np.sqrt(2 * np.pi))
-        found[rows] = logsumexp(log_each, axis=0) - np.log(len(sigma))
+        log_each = likelihood.log_density(y[rows], f, noise, None)
+        found[rows] = logsumexp(log_each, axis=0) - np.log(len(f))
     return found
 
 

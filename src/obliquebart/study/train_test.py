@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import RandomRotation
+from obliquebart.model.parameters import Task
 
 __all__ = ["StudyTable", "TrainTest"]
 
@@ -60,8 +61,8 @@ class TrainTest:
 
     Attributes
     ----------
-    task : str
-        "regression" or "classification" (outcomes 0 and 1).
+    task : {"regression", "classification"}
+        Outcomes of a classification are 0 and 1.
     joint_scaling : bool
         Whether a model that scales columns must scale all by one range: the inputs are the
         paper's, and the differences of scale between its columns are part of them.
@@ -69,7 +70,7 @@ class TrainTest:
         The true function at the test rows, where it is known.
     """
 
-    task: str
+    task: Task
     train: StudyTable
     test: StudyTable
     y_train: FloatArray

@@ -32,7 +32,7 @@ def run(*words, code=0, stdin=None):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table with text, numbers and a gap, as CSV and Parquet, and a model of each kind."""
+    """A table with text, numbers and a missing value, as CSV and Parquet, and a model of each kind."""
     folder = tmp_path_factory.mktemp("cli")
     X, y = small_models.mixed_table()
     frame = pl.DataFrame(X.to_dict("list")).with_columns(
@@ -132,7 +132,7 @@ def test_summary(folder):
     assert "f[" not in alone
     answer = json.loads(run("summary", folder / "l.obart", "--json").stdout)
     assert answer["classes"] == ["high", "low"]
-    assert {row["column"] for row in answer["learnt"][""]["variable_inclusion"]} == {
+    assert {row["column"] for row in answer["rules"][""]["variable_inclusion"]} == {
         *("age", "bmi", "noise", "colour")
     }
     assert answer["scores"] is None
@@ -231,12 +231,12 @@ MISTAKES = {
     "parquet by name": ("fit {folder}/text.parquet -t y", "no Parquet file"),
     "damaged gzip": ("fit {folder}/bad.csv.gz -t y", "damaged"),
     "only a target": ("fit {folder}/only.csv -t y", "no column besides the target"),
-    "no target values": ("fit {folder}/gaps.csv -t y", "no value at all"),
+    "no target values": ("fit {folder}/missing.csv -t y", "no value at all"),
     "free text": ("fit {folder}/free.csv -t y", "looks like free text"),
     "infinite": ("fit {folder}/infinite.csv -t y", "infinite value"),
     "no model": ("predict none.obart {data}", "no file none.obart"),
     "not a model": ("predict {data} {data}", "Cannot load"),
-    "column missing": ("predict {folder}/y.obart {folder}/gaps.csv", "no column 'age'"),
+    "column missing": ("predict {folder}/y.obart {folder}/missing.csv", "no column 'age'"),
     "which target": ("report {folder}/y.obart {data} -o {folder}/r.html", "--target"),
     "unknown label": ("summary {folder}/l.obart {folder}/labels.csv -t label", "'medium'"),
 }
@@ -253,7 +253,7 @@ def bad(folder):
         "ragged.csv": "x,y\n1,2\n1,2,3\n",
         "text.parquet": "x,y\n1,2\n",
         "only.csv": "y\n1\n2\n3\n",
-        "gaps.csv": "x,y\n1,\n2,NA\n",
+        "missing.csv": "x,y\n1,\n2,NA\n",
         "infinite.csv": "x,y\n1,1\ninf,2\n3,4\n",
         "free.csv": "x,y\n" + "".join(f"word{i},{i}\n" for i in range(1500)),
         "labels.csv": "age,bmi,noise,colour,label\n40,20,0.5,red,medium\n",
