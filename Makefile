@@ -18,7 +18,7 @@ $(shell for p in $(if $(filter any,$(1)),python3 $(VERSIONS:%=python%),python$(1
 endef
 PYTHON ?= $(call find-python,any)
 
-CPP = $(wildcard cpp/*.h cpp/*.cpp tests/cpp/*.h tests/cpp/*.cpp)
+CPP := $(shell find cpp tests/cpp -name '*.h' -o -name '*.cpp')
 CORE := CMakeLists.txt pyproject.toml $(CPP)
 SOURCES := $(CORE) $(shell find src -name '*.py')
 
@@ -163,10 +163,11 @@ tutorials: .venv-tutorials/.tools  ## Make the tutorials' changes in a copy, bui
 
 # The sanitizer's runtime must be in the process before Python starts. It needs memory of its own,
 # so the test that measures memory is left out.
-SANITIZE_TESTS ?= tests/test_sampling.py tests/test_posterior.py tests/test_trees.py \
-  tests/test_predict_core.py --deselect tests/test_predict_core.py::test_a_million_rows_stream \
-  tests/test_invariants.py::test_same_bits_for_any_number_of_threads \
-  tests/test_invariants.py::test_columnar_round_trip
+SANITIZE_TESTS ?= tests/unit/sampling tests/unit/posterior/test_posterior.py \
+  tests/unit/explain/test_trees.py \
+  tests/core/test_predict.py --deselect tests/core/test_predict.py::test_a_million_rows_stream \
+  tests/exact/test_invariants.py::test_same_bits_for_any_number_of_threads \
+  tests/exact/test_invariants.py::test_columnar_round_trip
 ASAN := address,undefined
 preload = $(shell $${CXX:-c++} -print-file-name=lib$(1).so)
 asan-env = LD_PRELOAD="$(call preload,asan) $(call preload,ubsan) $(call preload,stdc++)" \
@@ -192,7 +193,7 @@ sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests under the sanitizers
 FUZZ_SECONDS ?= 120
 .PHONY: fuzz
 fuzz: .venv-asan/.built  ## Load mutated model files under the address sanitizer for two minutes
-	$(asan-env) .venv-asan/bin/python tests/fuzz/model_file.py --seconds $(FUZZ_SECONDS)
+	$(asan-env) .venv-asan/bin/python tests/files/fuzz/model_file.py --seconds $(FUZZ_SECONDS)
 
 .venv-asan/.tools .venv-tsan/.tools: pyproject.toml
 	$(call new-env,$(PYTHON),$(@D))

@@ -39,7 +39,7 @@ toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_class_members_toctree = False
 # What a docstring of the reference must have: a summary line with a full stop, its parameters by
-# name and in order, sections in numpydoc's order. Examples are run by tests/test_docs.py.
+# name and in order, sections in numpydoc's order. Examples are run by tests/docs/test_docs.py.
 numpydoc_validation_checks = {
     *("GL03", "GL05", "GL06", "GL07", "GL08"),
     *("SS01", "SS02", "SS03", "SS04"),

@@ -38,7 +38,7 @@ class InterruptedFitWarning(UserWarning):
     """The fit was stopped by the user and holds fewer draws than were asked for."""
 
 
-def warn_caller(message: str, category: type[Warning]) -> None:
+def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line outside this package that led here: the one that its user can change."""
     depth, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):

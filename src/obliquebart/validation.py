@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import numbers
-import warnings
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
 from sklearn.utils.multiclass import check_classification_targets
 
+from obliquebart.exceptions import warn_caller
 from obliquebart.table.frames import read_table
 
 __all__ = [
@@ -79,18 +79,17 @@ def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> Any:
 
 
 def _one_dimensional(y: object, n_rows: int) -> NDArray[Any]:
-    """Return `y` as a vector with one entry a row of X."""
+    """Return `y` as a vector with one entry per row of X."""
     if y is None:
         raise ValueError(
             "This estimator requires y to be passed, but the target y is None: call fit(X, y)."
         )
     array = np.asarray(y)
     if array.ndim == 2 and array.shape[1] == 1:
-        warnings.warn(
+        warn_caller(
             "A column-vector y was passed when a 1d array was expected. "
             "Please change the shape of y to (n_samples, ), for example using ravel().",
             DataConversionWarning,
-            stacklevel=5,
         )
         array = array.ravel()
     if array.ndim != 1:
@@ -173,7 +172,7 @@ def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | N
     if weights.shape != (n_rows,):
         raise ValueError(
             f"sample_weight has shape {weights.shape}, but X has {n_rows} rows: "
-            f"pass one weight a row, shape ({n_rows},)."
+            f"pass one weight per row, shape ({n_rows},)."
         )
     _require_finite("sample_weight", weights, "give every row a weight, 0 to leave it out")
     if (weights < 0).any():

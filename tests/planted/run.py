@@ -26,7 +26,7 @@ TIMEOUT_S = 900
 # A quick part of the tests, by column of the table: test -> its cases.
 TESTS = {
     "exact posterior": (
-        "tests/test_exact_posterior.py::test_row_partitions",
+        "tests/exact/test_exact_posterior.py::test_row_partitions",
         [
             "categorical-leaf 1-alpha 0.25-beta 0.0-gaussian-all moves",
             "one column-leaf 1-alpha 0.5-beta 0.0-gaussian-all moves",
@@ -39,7 +39,7 @@ TESTS = {
         ],
     ),
     "prior invariance": (
-        "tests/test_prior_invariance.py::test_sweeps_keep_the_prior",
+        "tests/exact/test_prior_invariance.py::test_sweeps_keep_the_prior",
         [
             "two columns",
             "two columns, all moves, missing values, empty leaves",
@@ -53,18 +53,18 @@ TESTS = {
         ],
     ),
     "core's prior": (
-        "tests/test_prior_invariance.py::test_prior_of_the_core",
+        "tests/exact/test_prior_invariance.py::test_prior_of_the_core",
         ["two columns, all moves, missing values, empty leaves", "categorical only"],
     ),
     "likelihood off": (
-        "tests/test_likelihood_off.py::test_sampler_returns_the_prior",
+        "tests/exact/test_likelihood_off.py::test_sampler_returns_the_prior",
         ["two columns and a category"],
     ),
     "invariants": (
-        "tests/test_invariants.py::test_every_draw",
+        "tests/exact/test_invariants.py::test_every_draw",
         ["continuous-False", "mixed, missing-True", "paper's prior-False", "categorical-False"],
     ),
-    "large tables": ("tests/test_presence.py::test_every_draw", ["moves", "weighted"]),
+    "large tables": ("tests/core/test_large_tables.py::test_every_draw", ["moves", "weighted"]),
 }
 
 
@@ -131,7 +131,7 @@ def column_of(name: str) -> str:
 
 
 def planted_in_sources() -> set[str]:
-    text = "".join(p.read_text() for p in (ROOT / "cpp").glob("*") if p.name != "planted.h")
+    text = "".join(p.read_text() for p in (ROOT / "cpp").rglob("*.[hc]*") if p.name != "planted.h")
     return set(re.findall(r"OBART_BUG\((\w+)\)", text))
 
 

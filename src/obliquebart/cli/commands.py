@@ -14,7 +14,11 @@ from obliquebart.cli import fit_task, results, write_table
 from obliquebart.cli.datafile import DataFile, FileError, read_data
 from obliquebart.cli.screen import INTERRUPTED, Screen, command
 from obliquebart.exceptions import InterruptedFitWarning
+from obliquebart.model.parameters import DEFAULTS, SCHEDULES
 from obliquebart.study.cli import app as study
+
+SCHEDULE = SCHEDULES["regression"]
+N_BURN = f"{SCHEDULE.n_burn}, or {SCHEDULES['classification'].n_burn} for classes"
 
 app = typer.Typer(
     help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
@@ -89,16 +93,16 @@ def fit(
         list[str] | None,
         typer.Option("--drop", "-d", help="A column to leave out; may be repeated."),
     ] = None,
-    n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = 200,
+    n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = DEFAULTS.n_trees,
     n_burn: Annotated[
         int | None,
-        typer.Option(help="Sweeps before the first draw; 500, or 1000 for classes."),
+        typer.Option(help=f"Sweeps before the first draw; {N_BURN}."),
     ] = None,
-    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 500,
-    n_chains: Annotated[int, typer.Option(help="Independent chains.")] = 8,
+    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = SCHEDULE.n_draws,
+    n_chains: Annotated[int, typer.Option(help="Independent chains.")] = SCHEDULE.n_chains,
     rules: Annotated[
-        Literal["oblique", "axis"], typer.Option(help="axis: one column a rule, classical BART.")
-    ] = "oblique",
+        Literal["oblique", "axis"], typer.Option(help="axis: one column per rule, classical BART.")
+    ] = DEFAULTS.rules,
     random_state: Annotated[
         int | None, typer.Option("--random-state", "--seed", help="The same draws at every run.")
     ] = None,
@@ -282,8 +286,8 @@ def report(
 @command
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("obliquebart-demo"),
-    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = 500,
-    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = 500,
+    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = SCHEDULE.n_burn,
+    n_draws: Annotated[int, typer.Option(help="Draws a chain keeps.")] = SCHEDULE.n_draws,
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
@@ -326,8 +330,8 @@ def _rows_for(
         if required:
             raise FileError(_which_target(file.name, others))
         return file.table_for(results.encoding_of(model)), None
-    y, rows = file.outcome(name, as_text=fit_task.has_text_labels(model))
-    return file.table_for(results.encoding_of(model), rows), fit_task.as_labels(y, model)
+    y, rows = file.outcome(name, as_text=results.has_text_labels(model))
+    return file.table_for(results.encoding_of(model), rows), model._likelihood.from_column(y)
 
 
 def _which_target(name: str, others: list[str]) -> str:

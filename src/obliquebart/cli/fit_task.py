@@ -11,16 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table
 
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import plain_table
 from obliquebart.cli.write_table import NamedArrays
+from obliquebart.estimators import ESTIMATORS, ObliqueBART
 from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
 from obliquebart.table.encoding import check_not_free_text, doubts_about_text
 
-__all__ = ["FitTask", "as_labels", "has_text_labels", "parse_settings", "read_task"]
+__all__ = ["FitTask", "parse_settings", "read_task"]
 
 SHOWN_TYPES = 40
+BY_TASK = {estimator._likelihood.task: estimator for estimator in ESTIMATORS.values()}
 
 
 @dataclass(frozen=True)
@@ -32,18 +33,13 @@ class FitTask:
     X: NamedArrays
     y: NDArray[Any]
     categorical: list[str]
-    classification: bool
+    estimator: type[ObliqueBART]
     n_dropped: int
 
     def in_words(self) -> str:
         """Return a sentence about the task."""
         words = f"{len(self.y)} rows, {len(self.X)} columns. Target {self.target!r}: "
-        if self.classification:
-            labels = [str(label) for label in np.unique(self.y)]
-            shown = ", ".join(labels[:5]) + (", …" if len(labels) > 5 else "")
-            words += f"classification, {len(labels)} classes ({shown})."
-        else:
-            words += f"regression, {self.y.min():.6g} to {self.y.max():.6g}."
+        words += f"{self.estimator._likelihood.describe(self.y)}."
         if self.n_dropped:
             words += f" {self.n_dropped} rows without a target were left out."
         return words
@@ -62,14 +58,13 @@ class FitTask:
 
     def new_model(self, parameters: dict[str, Any]) -> Any:
         """Return an estimator."""
-        cls = ObliqueBARTClassifier if self.classification else ObliqueBARTRegressor
-        known = set(cls().get_params())
+        known = set(self.estimator().get_params())
         unknown = [name for name in parameters if name not in known]
         if unknown:
             raise ValueError(
                 f"There is no parameter {unknown[0]!r}; there are {', '.join(sorted(known))}."
             )
-        return cls(**{"categorical_features": self._categories(), **parameters})
+        return self.estimator(**{"categorical_features": self._categories(), **parameters})
 
     def _categories(self) -> list[str]:
         """Return the columns of text and those declared; long lists of texts must be declared."""
@@ -92,7 +87,7 @@ class FitTask:
         """Return it for JSON."""
         return {
             "target": self.target,
-            "task": "classification" if self.classification else "regression",
+            "task": self.estimator._likelihood.task,
             "n_rows": len(self.y),
             "rows_without_target": self.n_dropped,
             "columns": {
@@ -105,7 +100,7 @@ class FitTask:
 
 
 def read_task(
-    file: DataFile, target: str, task: str, categorical: Sequence[str], drop: Sequence[str]
+    file: DataFile, target: str, task: Any, categorical: Sequence[str], drop: Sequence[str]
 ) -> FitTask:
     """Decide what each column is, and the task."""
     file.require([*categorical], "--categorical")
@@ -120,18 +115,17 @@ def read_task(
     is_text = y.dtype.kind == "O"
     if task == "regression" and is_text:
         raise FileError(f"The target {target!r} holds text; it can be classes, but no regression.")
-    classification = task == "classification" or (
-        task == "auto" and (is_text or len(np.unique(y)) == 2)
-    )
-    if classification:
-        y = y.astype(str) if is_text else _whole(y)
+    if task == "auto":
+        task = "classification" if is_text or len(np.unique(y)) == 2 else "regression"
+    estimator = BY_TASK[task]
+    y = estimator._likelihood.from_column(y)
     return FitTask(
         file=file,
         target=target,
         X=X,
         y=y,
         categorical=list(categorical),
-        classification=classification,
+        estimator=estimator,
         n_dropped=file.n_rows - len(y),
     )
 
@@ -149,20 +143,3 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
             value = text.strip()
         parsed[name.strip().replace("-", "_")] = value
     return parsed
-
-
-def has_text_labels(model: Any) -> bool:
-    """Say whether the model predicts text."""
-    return hasattr(model, "classes_") and model.classes_.dtype.kind not in "biuf"
-
-
-def as_labels(y: NDArray[Any], model: Any) -> NDArray[Any]:
-    """Return outcomes as the model's labels are."""
-    if not hasattr(model, "classes_"):
-        return y
-    return y.astype(str) if has_text_labels(model) else _whole(y)
-
-
-def _whole(values: NDArray[Any]) -> NDArray[Any]:
-    numbers = values.astype(np.float64)
-    return numbers.astype(np.int64) if (numbers == np.floor(numbers)).all() else numbers

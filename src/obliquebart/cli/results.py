@@ -6,7 +6,6 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.table import Table
 
 import obliquebart
@@ -40,6 +39,12 @@ def encoding_of(model: Any) -> Encoding:
 def possible_targets(file: DataFile, model: Any) -> list[str]:
     """Return the columns of a file that are none of the model's."""
     return [name for name in file.columns if name not in encoding_of(model).names]
+
+
+def has_text_labels(model: Any) -> bool:
+    """Say whether the model predicts text."""
+    classes = model._fitted.classes
+    return classes is not None and classes.dtype.kind not in "biuf"
 
 
 def diagnose_all(model: Any, X: Any = None, rows: int = 10) -> dict[str, Diagnostics]:
@@ -133,11 +138,5 @@ def model_parts(model: Any) -> list[Table | str]:
 
 def predictions(model: Any, X: NamedArrays, coverage: float, kind: str) -> NamedArrays:
     """Return the columns of predictions."""
-    if not hasattr(model, "classes_"):
-        interval = model.predict_interval(X, coverage, kind)
-        return {"prediction": model.predict(X), "low": interval[:, 0], "high": interval[:, 1]}
-    probability = model.predict_proba(X)
-    columns = {"prediction": model.classes_[np.argmax(probability, axis=1)]}
-    for code, label in enumerate(model.classes_.tolist()):
-        columns[f"probability_{label}"] = probability[:, code]
+    columns: NamedArrays = model._prediction_columns(X, coverage, kind)
     return columns

@@ -5,7 +5,13 @@ from obliquebart.estimators.classifier import ObliqueBARTClassifier
 from obliquebart.estimators.regressor import ObliqueBARTRegressor
 from obliquebart.estimators.rotation import RandomRotation
 
-__all__ = ["ESTIMATORS", "ObliqueBARTClassifier", "ObliqueBARTRegressor", "RandomRotation"]
+__all__ = [
+    "ESTIMATORS",
+    "ObliqueBART",
+    "ObliqueBARTClassifier",
+    "ObliqueBARTRegressor",
+    "RandomRotation",
+]
 
 # Those that a model file may name.
 ESTIMATORS: dict[str, type[ObliqueBART]] = {

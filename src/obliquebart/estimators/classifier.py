@@ -190,5 +190,13 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
             return lazy
         return self._probabilities.interval(self._encode(X), tail, self.n_jobs)
 
+    def _prediction_columns(self, X: Any, *_: Any) -> dict[str, NDArray[Any]]:
+        """Return what the command line writes."""
+        probability = self.predict_proba(X)
+        columns = {"prediction": self.classes_[np.argmax(probability, axis=1)]}
+        for code, label in enumerate(self.classes_.tolist()):
+            columns[f"probability_{label}"] = probability[:, code]
+        return columns
+
     def _encode(self, X: Any) -> EncodedTable:
         return self._fitted.encoding.transform(X)

@@ -189,6 +189,11 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
             return lazy
         return self.posterior_.quantile(X, q, kind, n_jobs=self.n_jobs)
 
+    def _prediction_columns(self, X: Any, coverage: float, kind: Kind) -> dict[str, FloatArray]:
+        """Return what the command line writes."""
+        low, high = self.predict_interval(X, coverage, kind).T
+        return {"prediction": self.predict(X), "low": low, "high": high}
+
     def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
         """Return draws of new outcomes from the posterior predictive distribution.
 

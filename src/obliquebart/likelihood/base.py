@@ -80,6 +80,16 @@ class Likelihood(ABC):
         """Whether outcomes are labels."""
         return self.task == "classification"
 
+    # ---- a data file -----------------------------------------------------------------------------
+
+    def from_column(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return numbers or text of a data file as `fit` takes them."""
+        return values
+
+    @abstractmethod
+    def describe(self, y: NDArray[Any]) -> str:
+        """Say in a few words what the task is and which outcomes there are."""
+
     # ---- the outcome -----------------------------------------------------------------------------
 
     @abstractmethod

@@ -29,6 +29,9 @@ class Gaussian(Likelihood):
     has_latents = False
     target_dtype = np.float64
 
+    def describe(self, y: NDArray[Any]) -> str:
+        return f"{self.task}, {y.min():.6g} to {y.max():.6g}"
+
     def read(self, y: Any, sample_weight: Any, n_rows: int) -> CheckedOutcome:
         """Leave out the rows of weight zero."""
         values = check_outcome(y, n_rows)

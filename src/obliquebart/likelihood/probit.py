@@ -33,6 +33,17 @@ class Probit(Likelihood):
     mean_range = (0.0, 1.0)
     boundary = 0.5
 
+    def from_column(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return text, or integers where numbers are whole."""
+        if values.dtype.kind == "O":
+            return values.astype(str)
+        return values.astype(np.int64) if (values == np.floor(values)).all() else values
+
+    def describe(self, y: NDArray[Any]) -> str:
+        labels = [str(label) for label in np.unique(y)]
+        shown = ", ".join(labels[:5]) + (", …" if len(labels) > 5 else "")
+        return f"{self.task}, {len(labels)} classes ({shown})"
+
     def read(self, y: Any, sample_weight: Any, n_rows: int) -> CheckedOutcome:
         """Repeat rows as often as their weights say."""
         labels = check_labels(y, n_rows)

@@ -6,7 +6,9 @@ the training rows all look better than they are.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from inspect import cleandoc
+from typing import Any, Protocol
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -20,7 +22,7 @@ from obliquebart.explain.evaluation import (
     RegressionEvaluation,
     evaluate,
 )
-from obliquebart.plots.style import ACCENT, INK, SECOND, legend_above, new_axes
+from obliquebart.plots.style import ACCENT, INK, SECOND, documented, legend_above, new_axes
 
 __all__ = ["calibration", "coverage", "fit", "residuals"]
 
@@ -30,53 +32,63 @@ N_BINS = 10
 FloatArray = NDArray[np.float64]
 
 
-def _evaluated(model: Any, X: Any, y: ArrayLike | None) -> Evaluation:
-    if isinstance(model, (RegressionEvaluation, ClassEvaluation)):
-        return model
-    if X is None or y is None:
-        raise ValueError("Pass the table X and its outcomes y, or an Evaluation.")
-    return evaluate(model, X, y)
+_PARAMETERS = """
+
+Parameters
+----------
+model : fitted estimator or Evaluation
+    What to draw.
+X, y : table and outcomes
+    Unless an Evaluation is given."""
 
 
-def fit(model: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Axes | None = None) -> Axes:
+class Drawing(Protocol):
+    """Draws an evaluation, or that of a model at rows with known outcomes."""
+
+    def __call__(
+        self, model: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Axes | None = None
+    ) -> Axes: ...
+
+
+def _drawing(draw: Callable[[Any, Axes], None]) -> Drawing:
+    """Make a public function of one that draws an evaluation."""
+
+    def drawn(
+        model: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Axes | None = None
+    ) -> Axes:
+        if isinstance(model, (RegressionEvaluation, ClassEvaluation)):
+            evaluation: Evaluation = model
+        elif X is None or y is None:
+            raise ValueError("Pass the table X and its outcomes y, or an Evaluation.")
+        else:
+            evaluation = evaluate(model, X, y)
+        ax = new_axes(ax)
+        draw(evaluation, ax)
+        return ax
+
+    drawn.__name__ = drawn.__qualname__ = draw.__name__
+    drawn.__doc__ = cleandoc(draw.__doc__ or "") + _PARAMETERS
+    return documented(f"{draw.__name__}(model.fit(X[:300], y[:300]), X[300:], y[300:])")(drawn)
+
+
+@_drawing
+def fit(evaluation: Evaluation, ax: Axes) -> None:
     """Draw predictions with their intervals against outcomes.
 
     Regression: the outcome against its prediction, with the interval of a new outcome; outcomes
     outside it are crosses. Two classes: the probability of the second class with its interval,
     rows sorted by it, filled markers above for rows of that class, open ones below for the
     others. More classes: the probability that the model gave to the label of each row.
-
-    Parameters
-    ----------
-    model : fitted estimator or Evaluation
-        What to draw.
-    X, y : table and outcomes
-        Unless an Evaluation is given.
-    ax : Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from obliquebart import ObliqueBARTRegressor, plots
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
-    >>> ax = plots.fit(model.fit(X[:300], y[:300]), X[300:], y[300:])
     """
-    evaluation = _evaluated(model, X, y)
-    ax = new_axes(ax)
     if isinstance(evaluation, RegressionEvaluation):
-        return _fit_of_regression(evaluation, ax)
-    if len(evaluation.classes) == 2:
-        return _fit_of_two_classes(evaluation, ax)
-    return _fit_of_classes(evaluation, ax)
+        _fit_of_regression(evaluation, ax)
+    elif len(evaluation.classes) == 2:
+        _fit_of_two_classes(evaluation, ax)
+    else:
+        _fit_of_classes(evaluation, ax)
 
 
-def _fit_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> Axes:
+def _fit_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
     some = _spread(len(evaluation.y))
     mean, observed = evaluation.mean[some], evaluation.y[some]
     low, high = evaluation.low[some], evaluation.high[some]
@@ -106,10 +118,9 @@ def _fit_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> Axes:
         ylabel="observed y",
     )
     legend_above(ax)
-    return ax
 
 
-def _fit_of_two_classes(evaluation: ClassEvaluation, ax: Axes) -> Axes:
+def _fit_of_two_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
     order = np.argsort(evaluation.probability[:, 1], kind="stable")
     order = order[_spread(len(order))]
     rank = np.arange(len(order))
@@ -143,10 +154,9 @@ def _fit_of_two_classes(evaluation: ClassEvaluation, ax: Axes) -> Axes:
         xticks=[],
     )
     legend_above(ax)
-    return ax
 
 
-def _fit_of_classes(evaluation: ClassEvaluation, ax: Axes) -> Axes:
+def _fit_of_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
     shown = [code for code in range(len(evaluation.classes)) if (evaluation.codes == code).any()]
     groups = [evaluation.probability[evaluation.codes == code, code] for code in shown]
     low, first, median, third, high = (
@@ -164,44 +174,24 @@ def _fit_of_classes(evaluation: ClassEvaluation, ax: Axes) -> Axes:
     ax.set(xlabel="probability of the row's own class", xlim=(-0.02, 1.02))
     ax.set_ylim(len(shown) - 0.5, -0.5)
     legend_above(ax, 3)
-    return ax
 
 
-def residuals(
-    model: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Axes | None = None
-) -> Axes:
+@_drawing
+def residuals(evaluation: Evaluation, ax: Axes) -> None:
     """Draw what is left over.
 
     Regression: residuals against predictions, with ±2 σ and the median of each tenth of the rows;
     the median should stay near zero. Classification: the mean of (row has the class) minus its
     probability, by probability, with ±2 standard errors.
-
-    Parameters
-    ----------
-    model : fitted estimator or Evaluation
-        What to draw.
-    X, y : table and outcomes
-        Unless an Evaluation is given.
-    ax : Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from obliquebart import ObliqueBARTRegressor, plots
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
-    >>> ax = plots.residuals(model.fit(X[:300], y[:300]), X[300:], y[300:])
     """
-    evaluation = _evaluated(model, X, y)
-    ax = new_axes(ax)
     ax.axhline(0.0, color=INK, lw=1.0, ls="--")
     if isinstance(evaluation, ClassEvaluation):
-        return _residuals_of_classes(evaluation, ax)
+        _residuals_of_classes(evaluation, ax)
+    else:
+        _residuals_of_regression(evaluation, ax)
+
+
+def _residuals_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
     some = _spread(len(evaluation.y), 2 * MAX_POINTS)
     sigma = evaluation.sigma
     ax.axhspan(-2 * sigma, 2 * sigma, color=INK, alpha=0.08, lw=0, label="±2 σ")
@@ -220,22 +210,19 @@ def residuals(
     )
     ax.set(xlabel="predicted (posterior mean)", ylabel="observed - predicted")
     legend_above(ax)
-    return ax
 
 
-def _residuals_of_classes(evaluation: ClassEvaluation, ax: Axes) -> Axes:
+def _residuals_of_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
     mean, share, count, _, _ = _binned(evaluation)
     error = np.sqrt(np.maximum(mean * (1.0 - mean), 1e-12) / count)
     ax.fill_between(mean, -2 * error, 2 * error, color=INK, alpha=0.1, lw=0, label="±2 errors")
     ax.plot(mean, share - mean, "o-", color=ACCENT, label="observed - predicted")
     ax.set(xlabel=_probability_label(evaluation), ylabel="observed share - probability")
     legend_above(ax)
-    return ax
 
 
-def calibration(
-    model: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Axes | None = None
-) -> Axes:
+@_drawing
+def calibration(evaluation: Evaluation, ax: Axes) -> None:
     """Draw whether probabilities come true.
 
     Regression: a histogram of the predictive probability of an outcome below the observed one.
@@ -243,32 +230,14 @@ def calibration(
     too narrow. The band holds 95% of the bars of a right model. Classification: the share of rows
     that have the class against its probability, with the band for a right model; of two classes
     the second of `classes_`, of more all of them together.
-
-    Parameters
-    ----------
-    model : fitted estimator or Evaluation
-        What to draw.
-    X, y : table and outcomes
-        Unless an Evaluation is given.
-    ax : Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from obliquebart import ObliqueBARTRegressor, plots
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
-    >>> ax = plots.calibration(model.fit(X[:300], y[:300]), X[300:], y[300:])
     """
-    evaluation = _evaluated(model, X, y)
-    ax = new_axes(ax)
     if isinstance(evaluation, ClassEvaluation):
-        return _reliability(evaluation, ax)
+        _reliability(evaluation, ax)
+    else:
+        _pit_histogram(evaluation, ax)
+
+
+def _pit_histogram(evaluation: RegressionEvaluation, ax: Axes) -> None:
     n_rows = len(evaluation.pit)
     counts, edges = np.histogram(evaluation.pit, bins=N_BINS, range=(0.0, 1.0))
     low, high = binom.ppf((0.025, 0.975), n_rows, 1.0 / N_BINS) * N_BINS / n_rows
@@ -286,10 +255,9 @@ def calibration(
     ax.set(xlabel="predictive probability of an outcome below y", ylabel="density", xlim=(0.0, 1.0))
     ax.set_ylim(0.0, 1.05 * max(float(counts.max()) * N_BINS / n_rows, high))
     legend_above(ax)
-    return ax
 
 
-def _reliability(evaluation: ClassEvaluation, ax: Axes) -> Axes:
+def _reliability(evaluation: ClassEvaluation, ax: Axes) -> None:
     mean, share, count, low, high = _binned(evaluation)
     ax.plot([0, 1], [0, 1], color=INK, lw=1.0, ls="--")
     ax.fill_between(mean, low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is right")
@@ -301,44 +269,19 @@ def _reliability(evaluation: ClassEvaluation, ax: Axes) -> Axes:
         ylim=(-0.02, 1.02),
     )
     legend_above(ax)
-    return ax
 
 
-def coverage(
-    model: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Axes | None = None
-) -> Axes:
+@_drawing
+def coverage(evaluation: Evaluation, ax: Axes) -> None:
     """Draw how many outcomes lie in central intervals of every probability (regression).
 
     Above the line the intervals are too wide, below it too narrow. The band holds 95% of the
     curves' heights for a right model.
-
-    Parameters
-    ----------
-    model : fitted ObliqueBARTRegressor or RegressionEvaluation
-        What to draw.
-    X, y : table and outcomes
-        Unless an Evaluation is given.
-    ax : Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from obliquebart import ObliqueBARTRegressor, plots
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
-    >>> ax = plots.coverage(model.fit(X[:300], y[:300]), X[300:], y[300:])
     """
-    evaluation = _evaluated(model, X, y)
     if isinstance(evaluation, ClassEvaluation):
         raise ValueError(
             "Labels have no intervals that could cover them: use plots.calibration for classes."
         )
-    ax = new_axes(ax)
     level = np.linspace(0.0, 1.0, 101)
     n_rows = len(evaluation.y)
     low, high = (binom.ppf(q, n_rows, level) / n_rows for q in (0.025, 0.975))
@@ -357,7 +300,6 @@ def coverage(
         ylim=(0.0, 1.0),
     )
     legend_above(ax)
-    return ax
 
 
 def _spread(n_rows: int, n_points: int = MAX_POINTS) -> NDArray[np.intp]:

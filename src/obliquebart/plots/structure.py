@@ -13,7 +13,15 @@ from numpy.typing import NDArray
 
 from obliquebart.explain.rules import Inclusion, Rules, variable_inclusion
 from obliquebart.explain.trees import Leaf, Split, Tree, label
-from obliquebart.plots.style import ACCENT, INK, SECOND, legend_above, new_axes, posterior_of
+from obliquebart.plots.style import (
+    ACCENT,
+    INK,
+    SECOND,
+    documented,
+    legend_above,
+    new_axes,
+    posterior_of,
+)
 from obliquebart.posterior.diagnostics import choose_rows
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table.encoded import EncodedTable
@@ -33,6 +41,7 @@ class NoSurfaceError(ValueError):
     """The model has no two continuous columns to draw a surface over."""
 
 
+@documented("inclusion(model.fit(X, y))")
 def inclusion(model: Any, *, top: int = 20, coverage: float = 0.9, ax: Axes | None = None) -> Axes:
     """Draw the share of rules that use each column, with intervals.
 
@@ -46,20 +55,6 @@ def inclusion(model: Any, *, top: int = 20, coverage: float = 0.9, ax: Axes | No
         The most used columns to show.
     coverage : float, default=0.9
         Of the intervals.
-    ax : Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from obliquebart import ObliqueBARTRegressor, plots
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
-    >>> ax = plots.inclusion(model.fit(X[:300], y[:300]))
     """
     table: list[Inclusion] = (
         model
@@ -94,6 +89,7 @@ def inclusion(model: Any, *, top: int = 20, coverage: float = 0.9, ax: Axes | No
     return ax
 
 
+@documented("surface(model.fit(X, y), X)")
 def surface(
     model: Any,
     X: Any,
@@ -115,20 +111,6 @@ def surface(
         For the ranges (without the last 1% on each side), the dots and the other columns.
     columns : pair of names or positions, optional
         Unless given, the two most used continuous columns, if possible with more than two values.
-    ax : Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from obliquebart import ObliqueBARTRegressor, plots
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
-    >>> ax = plots.surface(model.fit(X[:300], y[:300]), X)
     """
     posterior = posterior_of(model)
     encoded = posterior.encode(X)
@@ -270,6 +252,7 @@ def _surface_values(
     return np.asarray(mean.reshape(GRID, GRID, len(rows)).mean(axis=2), dtype=np.float64)
 
 
+@documented("tree(model.fit(X, y))")
 def tree(model: Any, draw: int = -1, number: int = 0, *, ax: Axes | None = None) -> Axes:
     """Draw one tree: rules in boxes, "yes" to the left, leaves with what they add to f.
 
@@ -279,20 +262,6 @@ def tree(model: Any, draw: int = -1, number: int = 0, *, ax: Axes | None = None)
         What to draw.
     draw, number : int
         Which tree of which draw, unless a Tree is given.
-    ax : Axes, optional
-        Where to draw.
-
-    Returns
-    -------
-    Axes
-
-    Examples
-    --------
-    >>> from sklearn.datasets import load_diabetes
-    >>> from obliquebart import ObliqueBARTRegressor, plots
-    >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
-    >>> ax = plots.tree(model.fit(X[:300], y[:300]))
     """
     chosen = model if isinstance(model, Tree) else posterior_of(model).tree(draw, number)
     n_leaves, depth = len(chosen.leaves), chosen.depth

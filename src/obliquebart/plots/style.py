@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, cast
+from inspect import cleandoc
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import matplotlib as mpl
 from matplotlib import pyplot as plt
@@ -14,11 +15,14 @@ if TYPE_CHECKING:
 
     from obliquebart.posterior.posterior import Posterior
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
 __all__ = [
     "ACCENT",
     "INK",
     "SECOND",
     "chain_styles",
+    "documented",
     "legend_above",
     "new_axes",
     "posterior_of",
@@ -46,6 +50,34 @@ _STYLE: Any = {
     "xtick.color": INK,
     "ytick.color": INK,
 }
+
+
+_DOCUMENTATION = """
+ax : Axes, optional
+    Where to draw.
+
+Returns
+-------
+Axes
+
+Examples
+--------
+>>> from sklearn.datasets import load_diabetes
+>>> from obliquebart import ObliqueBARTRegressor, plots
+>>> X, y = load_diabetes(return_X_y=True)
+>>> model = ObliqueBARTRegressor(n_trees=10, n_burn=20, n_draws=20, random_state=0)
+>>> ax = plots.{call}
+"""
+
+
+def documented(call: str) -> Callable[[Function], Function]:
+    """Add to a docstring what all pictures share: `ax`, the result, an example with this call."""
+
+    def add(function: Function) -> Function:
+        function.__doc__ = cleandoc(function.__doc__ or "") + _DOCUMENTATION.format(call=call)
+        return function
+
+    return add
 
 
 @contextmanager

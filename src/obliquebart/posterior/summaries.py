@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
+from obliquebart.exceptions import warn_caller
 from obliquebart.explain import rules, trees
 from obliquebart.posterior import arviz, diagnostics
 
@@ -45,7 +45,7 @@ class PosteriorViews:
         Warns
         -----
         sklearn.exceptions.ConvergenceWarning
-            With advice, where an R-hat is above 1.01 or an ESS below 100 a chain.
+            With advice, where an R-hat is above 1.01 or an ESS below 100 per chain.
 
         Examples
         --------
@@ -58,7 +58,7 @@ class PosteriorViews:
         """
         result = diagnostics.diagnose(self, X, rows, n_jobs)
         if result.advice:
-            warnings.warn(" ".join(result.advice), ConvergenceWarning, stacklevel=2)
+            warn_caller(" ".join(result.advice), ConvergenceWarning)
         return result
 
     def to_arviz(

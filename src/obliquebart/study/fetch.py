@@ -12,7 +12,6 @@ import gzip
 import hashlib
 import io
 import json
-import os
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
@@ -23,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.files.container import write_file
 from obliquebart.study.datasets import Dataset, check_sum
 from obliquebart.study.train_test import FloatArray
 
@@ -201,6 +201,4 @@ def _add_echocardiogram(folder: Path) -> None:
 
 def _write(path: Path, content: bytes) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    unfinished.write_bytes(content)
-    unfinished.replace(path)
+    write_file(path, content)

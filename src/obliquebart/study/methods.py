@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -59,30 +60,14 @@ class Method:
 # What the paper ran: one chain, its prior, grow and prune only.
 PAPER: dict[str, Any] = {"prior": "paper", "n_chains": 1, "n_burn": 1000, "n_draws": 1000}
 # R's BART has no empty leaves.
-AXIS: dict[str, Any] = {**PAPER, "rules": "axis", "min_samples_leaf": 1}
-
-
-def _oblique(problem: TrainTest, unit: Unit) -> Prediction:
-    return _bart(problem, unit, {})
-
-
-def _axis_default(problem: TrainTest, unit: Unit) -> Prediction:
-    return _bart(problem, unit, {"rules": "axis"})
-
-
-def _oblique_paper(problem: TrainTest, unit: Unit) -> Prediction:
-    return _bart(problem, unit, PAPER)
+AXIS: dict[str, Any] = {**PAPER, "rules": "axis", "min_samples_leaf": 1, "feature_scaling": "range"}
 
 
 def _axis(problem: TrainTest, unit: Unit) -> Prediction:
     # The paper's BART chooses cuts from the range of each column, so no joint scaling here; its
     # categories were integers.
     columns = StudyTable.with_codes if unit.inputs == "paper" else None
-    return _bart(problem, unit, {**AXIS, "feature_scaling": "range"}, columns)
-
-
-def _axis_indicators(problem: TrainTest, unit: Unit) -> Prediction:
-    return _bart(problem, unit, {**AXIS, "feature_scaling": "range"}, StudyTable.with_indicators)
+    return _bart(problem, unit, AXIS, columns)
 
 
 def _bart(
@@ -252,11 +237,13 @@ def _xgboost(problem: TrainTest, unit: Unit) -> Prediction:
 
 
 METHODS = {
-    "obliqueBART": Method("obliqueBART (ours)", _oblique),
-    "obliqueBART-paper": Method("obliqueBART (paper's prior)", _oblique_paper),
+    "obliqueBART": Method("obliqueBART (ours)", partial(_bart, parameters={})),
+    "obliqueBART-paper": Method("obliqueBART (paper's prior)", partial(_bart, parameters=PAPER)),
     "BART": Method("BART", _axis),
-    "BART-indicators": Method("BART (indicators)", _axis_indicators),
-    "BART-ours": Method("BART (our defaults)", _axis_default),
+    "BART-indicators": Method(
+        "BART (indicators)", partial(_bart, parameters=AXIS, all_numbers=StudyTable.with_indicators)
+    ),
+    "BART-ours": Method("BART (our defaults)", partial(_bart, parameters={"rules": "axis"})),
     "RF": Method("RF", _random_forest),
     "ERT": Method("ERT", _extra_trees),
     "XGB": Method("XGB", _xgboost, "xgboost"),

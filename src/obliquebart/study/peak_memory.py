@@ -1,10 +1,10 @@
-"""How much memory a piece of work took at most."""
+"""The most memory that a piece of work took."""
 
 from __future__ import annotations
 
+import contextlib
 import resource
 from pathlib import Path
-from types import TracebackType
 
 __all__ = ["PeakMemory"]
 
@@ -17,26 +17,19 @@ class PeakMemory:
     """
 
     megabytes: float = float("nan")
+    _is_reset = False
 
     def __enter__(self) -> PeakMemory:
-        try:
+        with contextlib.suppress(OSError):
             Path("/proc/self/clear_refs").write_text("5")
-        except OSError:
-            self._resettable = False
-        else:
-            self._resettable = True
+            self._is_reset = True
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.megabytes = self._peak()
 
     def _peak(self) -> float:
-        if self._resettable:
+        if self._is_reset:
             for line in Path("/proc/self/status").read_text().splitlines():
                 if line.startswith("VmHWM:"):
                     return float(line.split()[1]) / 1024

@@ -22,7 +22,7 @@ __all__ = ["ProcessPool", "UnitResult"]
 BEGUN = "begun"
 # A process imports the libraries before it begins with its first unit.
 START_SECONDS = 120.0
-# Libraries that would start a thread a core, in every process.
+# Libraries that would start one thread per core, in every process.
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 

@@ -1,4 +1,4 @@
-"""Results on disk: one file a unit, written atomically, and one table of all."""
+"""Results on disk: one file per unit, written atomically, and one table of all."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
+
+from obliquebart.files.container import write_file
 
 __all__ = ["Store", "read_table", "write_table"]
 
@@ -72,10 +74,8 @@ def write_table(results: Iterable[dict[str, Any]], path: Path) -> None:
     """Write results as lines of JSON, packed if the name ends in .gz, in the order of keys."""
     lines = [json.dumps(r, sort_keys=True) for r in sorted(results, key=lambda r: str(r["key"]))]
     content = ("\n".join(lines) + "\n").encode()
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     # No time stamp: the same results give the same bytes.
-    unfinished.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
-    unfinished.replace(path)
+    write_file(path, gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
 
 
 def read_table(path: Path) -> list[dict[str, Any]]:

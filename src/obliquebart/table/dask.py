@@ -1,4 +1,4 @@
-"""Predictions on Dask collections: one lazy task a block of rows."""
+"""Predictions on Dask collections: one lazy task per block of rows."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def map_rows(
         return None
     # Dask is no dependency; whoever has a collection has it installed.
     dask, dask_array = import_module("dask"), import_module("dask.array")
-    # As a task of its own the model travels once, not once a block.
+    # As a task of its own the model travels once, not once per block.
     model = dask.delayed(method.__self__)  # type: ignore[attr-defined]
     call = _Call(method.__name__, options)
     if isinstance(X, dask_array.Array):

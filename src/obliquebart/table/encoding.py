@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -340,8 +339,5 @@ def _warn_empty(names: list[str], columns: list[ColumnScale | LevelTable]) -> No
         if isinstance(column, ColumnScale) and column.is_empty
     ]
     if empty:
-        warnings.warn(
-            f"No value in training, so ignored: column {', '.join(empty[:5])}"
-            + (f" and {len(empty) - 5} more." if len(empty) > 5 else "."),
-            stacklevel=3,
-        )
+        more = f" and {len(empty) - 5} more" if len(empty) > 5 else ""
+        warn_caller(f"No value in training, so ignored: column {', '.join(empty[:5])}{more}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.utils import check_array
 
+from obliquebart.exceptions import warn_caller
 from obliquebart.table.columns import Column, NumberColumn, ObjectColumn, SeriesColumn, unsupported
 
 
@@ -88,13 +88,10 @@ def check_columns(table: Table, names: list[str], is_named: bool, owner: str) ->
     if is_named and table.is_named and table.names != names:
         raise ValueError(_names_message(names, table.names))
     if table.is_named and not is_named:
-        warnings.warn(
-            f"X has feature names, but {owner} was fitted without feature names", stacklevel=3
-        )
+        warn_caller(f"X has feature names, but {owner} was fitted without feature names")
     if is_named and not table.is_named:
-        warnings.warn(
-            f"X does not have valid feature names, but {owner} was fitted with feature names",
-            stacklevel=3,
+        warn_caller(
+            f"X does not have valid feature names, but {owner} was fitted with feature names"
         )
     if len(table.names) != len(names):
         raise ValueError(

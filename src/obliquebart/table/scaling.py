@@ -1,4 +1,4 @@
-"""The map of one continuous column to [-1, 1], learnt from its training rows."""
+"""The map of one continuous column to [-1, 1], learned from its training rows."""
 
 from __future__ import annotations
 

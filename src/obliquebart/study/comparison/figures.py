@@ -17,6 +17,7 @@ from obliquebart.study.comparison.results import Results, Variant
 from obliquebart.study.comparison.statistics import critical_difference
 from obliquebart.study.comparison.tables import OURS, PAPER_PRIOR
 from obliquebart.study.methods import METHODS
+from obliquebart.study.plans import ROTATED
 from obliquebart.study.synthetic import Synthetic
 from obliquebart.study.train_test import StudyTable, TrainTest
 from obliquebart.study.units import Unit
@@ -45,8 +46,7 @@ def _style() -> Iterator[None]:
         yield
 
 
-def _figure(path: Path, rows: int, columns: int, size: tuple[float, float]) -> tuple[Picture, Any]:
-    del path
+def _figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Picture, Any]:
     picture = Picture(figsize=size, layout="constrained")
     return picture, picture.subplots(rows, columns, squeeze=False)
 
@@ -60,7 +60,7 @@ def estimates(path: Path, settings: tuple[tuple[str, Any], ...] = ()) -> None:
     """Draw figure 2: the two functions, and what BART and obliqueBART make of 1000 rows."""
     cells = (Synthetic("rotated_axes", 1000, 4.0, 9), Synthetic("sinusoid", 1000, 4.0, 5))
     with _style():
-        picture, axes = _figure(path, 2, 3, (8.0, 5.4))
+        picture, axes = _figure(2, 3, (8.0, 5.4))
         for row, cell in zip(axes, cells, strict=True):
             surfaces = {"true function": _surface(cell, None, settings)}
             for method in ("BART", "obliqueBART-paper"):
@@ -98,7 +98,7 @@ def synthetic_ratios(results: Results, path: Path, metric: str = "rmse") -> None
     ]
     variants.append(("obliqueBART, our defaults", OURS))
     with _style():
-        picture, axes = _figure(path, 1, 2, (9.0, 3.8))
+        picture, axes = _figure(1, 2, (9.0, 3.8))
         for ax, function in zip(axes[0], ("rotated_axes", "sinusoid"), strict=True):
             cells = [
                 cell
@@ -134,32 +134,28 @@ def _ratio(results: Results, cell: Synthetic, variant: Variant, metric: str) -> 
 
 def axis_boxes(results: Results, path: Path) -> None:
     """Draw figure 5: scores of all splits and sets."""
-    variants = [
-        ("obliqueBART,\nour defaults", OURS),
-        ("obliqueBART,\npaper's prior", PAPER_PRIOR),
-        *((name, Variant(name)) for name in ("BART", "RF", "ERT", "XGB")),
-    ]
-    _boxes(results, path, variants)
+    _boxes(results, path, [(name, Variant(name)) for name in ("BART", "RF", "ERT", "XGB")])
 
 
 def rotated_boxes(results: Results, path: Path, rotations: int = 16) -> None:
     """Draw figure 6: the same with rotated competitors."""
-    variants = [
-        ("obliqueBART,\nour defaults", OURS),
-        ("obliqueBART,\npaper's prior", PAPER_PRIOR),
-        *((m, Variant(m, rotations=rotations)) for m in ("rotBART", "rotRF", "rotERT", "rotXGB")),
-    ]
-    _boxes(results, path, variants, same_splits=variants[2][1])
+    rivals = [(name, Variant(name, rotations=rotations)) for name in ROTATED]
+    _boxes(results, path, rivals, same_splits=rivals[0][1])
 
 
 def _boxes(
     results: Results,
     path: Path,
-    variants: Sequence[tuple[str, Variant]],
+    rivals: Sequence[tuple[str, Variant]],
     same_splits: Variant | None = None,
 ) -> None:
+    variants = [
+        ("obliqueBART,\nour defaults", OURS),
+        ("obliqueBART,\npaper's prior", PAPER_PRIOR),
+        *rivals,
+    ]
     with _style():
-        picture, axes = _figure(path, 1, 2, (9.0, 4.0))
+        picture, axes = _figure(1, 2, (9.0, 4.0))
         for ax, task in zip(axes[0], ("regression", "classification"), strict=True):
             groups = [
                 np.concatenate(
@@ -198,7 +194,7 @@ def critical_plot(path: Path, labels: Sequence[str], ranks: Any, n_sets: int) ->
     width = critical_difference(len(labels), n_sets)
     order = np.argsort(ranks)
     with _style():
-        picture, axes = _figure(path, 1, 1, (7.5, 2.6))
+        picture, axes = _figure(1, 1, (7.5, 2.6))
         ax = axes[0][0]
         low, high = np.floor(min(ranks)), np.ceil(max(ranks))
         half = (len(order) + 1) // 2

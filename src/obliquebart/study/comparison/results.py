@@ -43,7 +43,6 @@ class Results:
         self.n_units, self.n_bad = len(lines), len(lines) - len(done)
         self.seconds = sum(line["metrics"]["cpu_seconds"] for line in done)
         self._metrics: dict[tuple[str, Variant], dict[int, dict[str, float]]] = {}
-        self._trees: dict[tuple[str, Variant], int] = {}
         for line in done:
             unit = line["unit"]
             variant = Variant(unit["method"], unit["inputs"], unit["rotations"])
@@ -91,9 +90,3 @@ class Results:
         a, b = self.by_split(data, one, metric), self.by_split(data, other, metric)
         common = sorted(a.keys() & b.keys())
         return np.array([a[i] for i in common]), np.array([b[i] for i in common])
-
-    def values(self, variant: Variant, metric: str, names: Iterable[str]) -> FloatArray:
-        """Return a metric at all splits of some data sets."""
-        return np.array(
-            [v for name in names for v in self.by_split(name, variant, metric).values()]
-        )

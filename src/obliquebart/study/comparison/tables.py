@@ -12,7 +12,7 @@ from obliquebart.study.comparison.parts import Cell, Table
 from obliquebart.study.comparison.results import Results, Variant
 from obliquebart.study.comparison.statistics import is_better, mean_ranks
 from obliquebart.study.fetch import packaged
-from obliquebart.study.plans import ROTATIONS
+from obliquebart.study.plans import ROTATED, ROTATIONS
 
 __all__ = [
     "OURS",
@@ -28,7 +28,6 @@ __all__ = [
 OURS = Variant("obliqueBART")
 PAPER_PRIOR = Variant("obliqueBART-paper")
 AS_PAPER = Variant("obliqueBART-paper", "paper")
-ROTATED = ("rotBART", "rotRF", "rotERT", "rotXGB")
 # A copy of ilpd counts once in averages over sets.
 COPY = "echocardiogram"
 

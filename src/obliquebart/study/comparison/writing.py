@@ -9,6 +9,7 @@ from obliquebart.study.comparison import claims, figures, tables
 from obliquebart.study.comparison.parts import Cell, Figure, Section, Table, to_html, to_markdown
 from obliquebart.study.comparison.results import Results
 from obliquebart.study.comparison.tables import OURS, PAPER_PRIOR
+from obliquebart.study.plans import ROTATED
 
 __all__ = ["write_report"]
 
@@ -122,7 +123,7 @@ def _needed_counts(results: Results) -> Table:
     columns = ("1", "4", "16", "50", "100", "200", "-")
     rows: list[list[Cell | str]] = []
     for label, reference in (("paper's prior", PAPER_PRIOR), ("our defaults", OURS)):
-        for method in tables.ROTATED:
+        for method in ROTATED:
             counts = claims.needed_counts(results, method, reference)
             found = [str(counts.get(column, 0)) for column in columns]
             rows.append([f"{method} against obliqueBART, {label}", *found])

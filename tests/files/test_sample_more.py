@@ -1,0 +1,117 @@
+"""Sampling on from a model, saved or not: the draws of a longer fit."""
+
+from __future__ import annotations
+
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+
+from helpers.saved_models import (
+    CATEGORIES,
+    SMALL,
+    assert_same_model,
+    fit_anew,
+    labels,
+    outcome,
+    predictions,
+    table,
+)
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, load
+from obliquebart.files import model_file
+
+
+def draws_of(model):
+    return [
+        {**p.draws.to_arrays(), **p.trace, "burn_sigma": p.burn_sigma}
+        for p in model._fitted.posteriors
+    ]
+
+
+def assert_same_draws(one, other):
+    for first, second in zip(draws_of(one), draws_of(other), strict=True):
+        for name in first:
+            np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+
+
+GOING_ON = {
+    "regressor": (ObliqueBARTRegressor, outcome(), {"p_change": 0.1, "p_perturb": 0.1}),
+    "thinned": (ObliqueBARTRegressor, outcome(), {"n_thin": 3}),
+    "two classes": (ObliqueBARTClassifier, labels(["a", "b"]), {}),
+    "three classes": (ObliqueBARTClassifier, labels([1, 2, 3]), {}),
+}
+
+
+@pytest.mark.parametrize("case", GOING_ON)
+@pytest.mark.parametrize("way", ["at once", "saved", "with data", "pickled", "in steps"])
+def test_sample_more_is_a_longer_fit(case, way, tmp_path):
+    kind, y, options = GOING_ON[case]
+    parameters = {**SMALL, **CATEGORIES, **options}
+    X = table()
+    longer = kind(**{**parameters, "n_draws": 30}).fit(X, y)
+    model = kind(**parameters).fit(X, y)
+    if way == "at once":
+        model.sample_more(18)
+    elif way == "saved":
+        model.save(tmp_path / "m")
+        model = load(tmp_path / "m").sample_more(18, X, y)
+    elif way == "with data":
+        model.save(tmp_path / "m", include_data=True)
+        model = load(tmp_path / "m").sample_more(18)
+    elif way == "pickled":
+        model = pickle.loads(pickle.dumps(model)).sample_more(18, X, y)
+    else:
+        model.sample_more(1).save(tmp_path / "m", include_data=True)
+        model = load(tmp_path / "m").sample_more(10).sample_more(7)
+    assert_same_draws(model, longer)
+    assert model._fitted.n_draws == longer._fitted.n_draws
+    if way != "pickled":
+        options = {"include_data": True}
+        assert model_file.to_bytes(model._fitted, {}) == model_file.to_bytes(longer._fitted, {})
+        assert predictions(model, table(30, 7)) == predictions(longer, table(30, 7))
+
+
+@pytest.mark.parametrize("name", ["constant", "one label"])
+def test_sample_more_where_there_is_nothing_to_learn(name):
+    model = fit_anew(name).sample_more(5)
+    assert model._fitted.n_draws == 2 * 17
+    predictions(model, table(30, 7))
+
+
+def test_sample_more_needs_the_same_data(tmp_path):
+    X, y = table(), outcome()
+    weights = np.arange(60.0)
+    model = ObliqueBARTRegressor(**SMALL, **CATEGORIES).fit(X, y, weights)
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    with pytest.raises(ValueError, match="loaded without its training data: pass the X and y"):
+        again.sample_more(3)
+    with pytest.raises(ValueError, match="but y is not the same"):
+        again.sample_more(3, X, y * np.linspace(1, 1.001, 60), weights)
+    with pytest.raises(ValueError, match="but sample_weight is not the same"):
+        again.sample_more(3, X, y, weights**1.5)
+    with pytest.raises(ValueError, match="but sample_weight is not the same"):
+        again.sample_more(3, X, y)
+    with pytest.raises(ValueError, match="but X is not the same"):
+        again.sample_more(3, {**X, "age": X["age"] ** 2}, y, weights)
+    with pytest.raises(ValueError, match="include_data=True, but"):
+        again.save(tmp_path / "n", include_data=True)
+    with pytest.raises(ValueError, match="n_draws=0"):
+        again.sample_more(0, X, y, weights)
+    assert_same_model(again, model)
+    # Another unit of y is another scale, not other chains.
+    again.sample_more(3, X, y, weights).save(tmp_path / "n", include_data=True)
+    model.save(tmp_path / "o", include_state=False)
+    with pytest.raises(ValueError, match=r"include_state=False.*fit it again"):
+        load(tmp_path / "o").sample_more(3, X, y, weights)
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_sample_more_on_another_backend():
+    X, y = table(), outcome()
+    longer = ObliqueBARTRegressor(**{**SMALL, "n_draws": 20}, **CATEGORIES).fit(X, y)
+    model = ObliqueBARTRegressor(**SMALL, **CATEGORIES).fit(X, y)
+    with joblib.parallel_config(backend="multiprocessing", n_jobs=2):
+        model.sample_more(8)
+    assert_same_draws(model, longer)

@@ -1,0 +1,389 @@
+"""The command line: what it writes, what it refuses and how, exit codes, interrupts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import obliquebart
+from helpers import small_models
+from obliquebart.cli import app, datafile
+
+QUICK = ["--n-trees", "10", "--n-burn", "30", "--n-draws", "20", "--n-chains", "2", "--seed", "1"]
+
+
+def run(*words, code=0, stdin=None):
+    result = CliRunner().invoke(app, [str(word) for word in words], input=stdin)
+    assert result.exit_code == code, result.output + str(result.exception)
+    assert "Traceback" not in result.output
+    return result
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A table with text, numbers and a gap, as CSV and Parquet, and a model of each kind."""
+    folder = tmp_path_factory.mktemp("cli")
+    X, y = small_models.mixed_table()
+    frame = pl.DataFrame(X.to_dict("list")).with_columns(
+        y=pl.Series(y), label=pl.Series(np.where(y > 105, "high", "low"))
+    )
+    frame = frame.with_columns(
+        age=pl.when(pl.int_range(pl.len()) == 3).then(None).otherwise(pl.col("age"))
+    )
+    frame.write_csv(folder / "data.csv")
+    frame.write_parquet(folder / "data.parquet")
+    run("fit", folder / "data.csv", "-t", "y", "-d", "label", "-o", folder / "y.obart", *QUICK)
+    run("fit", folder / "data.csv", "-t", "label", "-d", "y", "-o", folder / "l.obart", *QUICK)
+    return folder
+
+
+def rows_of(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_fit_shows_types_and_convergence(folder, tmp_path):
+    result = run("fit", folder / "data.csv", "-t", "y", "-o", tmp_path / "m.obart", *QUICK)
+    words = " ".join(result.stderr.split())
+    assert "colour categorical 6 different" in words
+    assert "1 missing" in words
+    assert "regression" in words
+    assert "Fitted in" in words
+    assert "R-hat" in result.stdout
+    assert "sigma" in result.stdout
+    quiet = run("fit", folder / "data.csv", "-t", "y", "-o", tmp_path / "m.obart", "-q", *QUICK)
+    assert "categorical" not in quiet.stderr
+
+
+def test_fit_as_json(folder, tmp_path):
+    path = tmp_path / "m.obart"
+    result = run("fit", folder / "data.csv", "-t", "label", "-o", path, "--json", *QUICK)
+    answer = json.loads(result.stdout)
+    assert answer["task"] == "classification"
+    assert answer["model"] == str(path)
+    assert answer["columns"]["colour"] == "categorical"
+    assert answer["diagnostics"][""]["n_chains"] == 2
+    assert answer["interrupted"] is False
+
+
+def test_the_model_is_that_of_python(folder):
+    X, y = small_models.mixed_table()
+    X = X.copy()
+    X.loc[3, "age"] = np.nan
+    model = obliquebart.ObliqueBARTRegressor(
+        n_trees=10, n_burn=30, n_draws=20, n_chains=2, random_state=1
+    ).fit(X, y)
+    answer = run("predict", folder / "y.obart", folder / "data.csv", "--interval", "0.5").stdout
+    predicted = np.array([float(row["prediction"]) for row in rows_of(answer)])
+    np.testing.assert_array_equal(predicted, model.predict(X))
+    low = np.array([float(row["low"]) for row in rows_of(answer)])
+    np.testing.assert_array_equal(low, model.predict_interval(X, 0.5, "outcome")[:, 0])
+
+
+def test_parquet_and_csv_agree(folder, tmp_path):
+    out = tmp_path / "p.parquet"
+    run("predict", folder / "y.obart", folder / "data.parquet", "-o", out)
+    answer = rows_of(run("predict", folder / "y.obart", folder / "data.csv").stdout)
+    assert pl.read_parquet(out)["prediction"].to_list() == [float(r["prediction"]) for r in answer]
+    args = ("-t", "y", "-d", "label", "-o", tmp_path / "q.obart", *QUICK)
+    run("fit", folder / "data.parquet", *args)
+    again = rows_of(run("predict", tmp_path / "q.obart", folder / "data.csv").stdout)
+    assert again == answer
+
+
+def test_predict_classes(folder):
+    answer = rows_of(run("predict", folder / "l.obart", folder / "data.csv").stdout)
+    assert set(answer[0]) == {"prediction", "probability_high", "probability_low"}
+    assert {row["prediction"] for row in answer} == {"high", "low"}
+    plain = json.loads(run("predict", folder / "l.obart", folder / "data.csv", "--json").stdout)
+    assert plain["prediction"] == [row["prediction"] for row in answer]
+
+
+def test_predict_from_standard_input(folder):
+    text = (folder / "data.csv").read_text()
+    answer = run("predict", folder / "y.obart", "-", stdin=text).stdout
+    assert answer == run("predict", folder / "y.obart", folder / "data.csv").stdout
+
+
+def test_predict_warns_of_unseen_levels(folder):
+    text = "age,bmi,noise,colour\n40,20,0.5,violet\n"
+    result = run("predict", folder / "y.obart", "-", stdin=text)
+    assert "Warning: Levels unseen in training" in " ".join(result.stderr.split())
+    assert len(rows_of(result.stdout)) == 1
+
+
+def test_summary(folder):
+    result = run("summary", folder / "y.obart", folder / "data.csv", "-t", "y", "--rows", "3")
+    words = " ".join(result.stdout.split())
+    for expected in ("f[74]", "Columns by use", "Pairs that share", "training rows", "RMSE"):
+        assert expected in words
+    alone = run("summary", folder / "l.obart").stdout
+    assert "Accepted moves" in alone
+    assert "f[" not in alone
+    answer = json.loads(run("summary", folder / "l.obart", "--json").stdout)
+    assert answer["classes"] == ["high", "low"]
+    assert {row["column"] for row in answer["learnt"][""]["variable_inclusion"]} == {
+        *("age", "bmi", "noise", "colour")
+    }
+    assert answer["scores"] is None
+
+
+def test_summary_finds_the_only_other_column(folder, tmp_path):
+    data = pl.read_csv(folder / "data.csv").drop("label")[:20]
+    data.write_csv(tmp_path / "new.csv")
+    words = run("summary", folder / "y.obart", tmp_path / "new.csv").stdout
+    assert "rows not in training" in words
+    answer = json.loads(run("summary", folder / "y.obart", tmp_path / "new.csv", "--json").stdout)
+    assert answer["scores"]["RMSE"] > 0
+
+
+def test_report(folder, tmp_path):
+    page = tmp_path / "page.html"
+    args = ("-t", "y", "-o", page, "--title", "A <title>")
+    result = run("report", folder / "y.obart", folder / "data.csv", *args)
+    assert "Wrote" in result.stderr
+    assert "A &lt;title&gt;" in page.read_text(encoding="utf-8")
+
+
+def test_more_classes_and_numbers_as_labels(tmp_path):
+    data = tmp_path / "d.csv"
+    rows = "\n".join(f"{i % 7},{i % 5},{i % 3}" for i in range(60))
+    data.write_text(f"a,b,c\n{rows}\n")
+    path = tmp_path / "m.obart"
+    fit = run("fit", data, "-t", "c", "--task", "classification", "-o", path, *QUICK)
+    assert "2 against the rest" in fit.stdout
+    answer = rows_of(run("predict", path, data).stdout)
+    assert list(answer[0]) == [*("prediction", "probability_0", "probability_1", "probability_2")]
+    assert "accuracy" in run("summary", path, data).stdout
+
+
+def test_categories_keep_their_type(tmp_path):
+    """A text column whose next file holds digits only is still text, and numbers stay numbers."""
+    data = tmp_path / "d.csv"
+    rows = "\n".join(f"{'x' if i == 0 else i % 3},{i % 4},{i % 5}" for i in range(40))
+    data.write_text(f"code,zip,y\n{rows}\n")
+    path = tmp_path / "m.obart"
+    run("fit", data, "-t", "y", "-c", "zip", "-o", path, "--task", "regression", *QUICK)
+    assert obliquebart.load(path)._fitted.encoding.kinds == ["categorical", "categorical"]
+    run("predict", path, "-", stdin="zip,code\n1,2\n2,1\n")
+
+
+def test_rows_without_a_target_are_left_out(tmp_path):
+    data = tmp_path / "d.csv"
+    rows = "\n".join(f"{i},{'NA' if i < 5 else i * i}" for i in range(40))
+    data.write_text(f"x,y\n{rows}\n")
+    result = run("fit", data, "-t", "y", "-o", tmp_path / "m.obart", *QUICK)
+    assert "5 rows without a target were left out" in " ".join(result.stderr.split())
+    assert json.loads(run("summary", tmp_path / "m.obart", data, "--json").stdout)["scores"]
+
+
+def test_other_parameters(folder, tmp_path):
+    path = tmp_path / "m.obart"
+    more = ["--set", "k=3", "--set", "prior=paper", "--set", "theta-prior=(2, 5)"]
+    run("fit", folder / "data.csv", "-t", "y", "-o", path, *QUICK, *more)
+    parameters = obliquebart.load(path).get_params()
+    assert (parameters["k"], parameters["prior"]) == (3, "paper")
+    assert tuple(parameters["theta_prior"]) == (2, 5)
+
+
+def test_checkpoint(folder, tmp_path):
+    args = ["fit", folder / "data.csv", "-t", "y", *QUICK]
+    run(*args, "-o", tmp_path / "a.obart", "--checkpoint", tmp_path / "run.ckpt")
+    run(*args, "-o", tmp_path / "b.obart")
+    first, second = (
+        rows_of(run("predict", tmp_path / f"{name}.obart", folder / "data.csv").stdout)
+        for name in "ab"
+    )
+    assert first == second
+
+
+MISTAKES = {
+    "no file": ("fit nothing.csv -t y", "no file nothing.csv"),
+    "a folder": ("fit {folder} -t y", "is a folder"),
+    "no such target": ("fit {data} -t yy", "no column 'yy' (the target)"),
+    "no such category": ("fit {data} -t y -c zz", "no column 'zz' (--categorical)"),
+    "no such drop": ("fit {data} -t y -d zz", "no column 'zz' (--drop)"),
+    "target dropped": ("fit {data} -t y -d y", "is the target"),
+    "text regression": ("fit {data} -t label --task regression", "holds text"),
+    "unknown parameter": ("fit {data} -t y --set tau=1", "no parameter 'tau'"),
+    "no value": ("fit {data} -t y --set tau", "NAME=VALUE"),
+    "bad value": ("fit {data} -t y --set k=-1", "k=-1"),
+    "no trees": ("fit {data} -t y --n-trees 0", "n_trees=0"),
+    "no output folder": ("fit {data} -t y -o {folder}/none/m.obart", "no folder"),
+    "output is a folder": ("fit {data} -t y -o {folder}", "is a folder"),
+    "empty": ("fit {folder}/empty.csv -t y", "is empty"),
+    "header only": ("fit {folder}/header.csv -t y", "no data"),
+    "numbers first": ("fit {folder}/numbers.csv -t y", "starts with numbers"),
+    "no name": ("fit {folder}/unnamed.csv -t y", "column 2 has no name"),
+    "twice": ("fit {folder}/twice.csv -t y", "names 'x' more than once"),
+    "ragged": ("fit {folder}/ragged.csv -t y", "ragged.csv, line 3: 3 values"),
+    "latin1": ("fit {folder}/latin1.csv -t y", "not UTF-8"),
+    "parquet by name": ("fit {folder}/text.parquet -t y", "no Parquet file"),
+    "damaged gzip": ("fit {folder}/bad.csv.gz -t y", "damaged"),
+    "only a target": ("fit {folder}/only.csv -t y", "no column besides the target"),
+    "no target values": ("fit {folder}/gaps.csv -t y", "no value at all"),
+    "free text": ("fit {folder}/free.csv -t y", "looks like free text"),
+    "infinite": ("fit {folder}/infinite.csv -t y", "infinite value"),
+    "no model": ("predict none.obart {data}", "no file none.obart"),
+    "not a model": ("predict {data} {data}", "Cannot load"),
+    "column missing": ("predict {folder}/y.obart {folder}/gaps.csv", "no column 'age'"),
+    "which target": ("report {folder}/y.obart {data} -o {folder}/r.html", "--target"),
+    "unknown label": ("summary {folder}/l.obart {folder}/labels.csv -t label", "'medium'"),
+}
+
+
+@pytest.fixture(scope="module")
+def bad(folder):
+    files = {
+        "empty.csv": "",
+        "header.csv": "x,y\n",
+        "numbers.csv": "1,2\n3,4\n",
+        "unnamed.csv": "x,,y\n1,2,3\n",
+        "twice.csv": "x,x,y\n1,2,3\n",
+        "ragged.csv": "x,y\n1,2\n1,2,3\n",
+        "text.parquet": "x,y\n1,2\n",
+        "only.csv": "y\n1\n2\n3\n",
+        "gaps.csv": "x,y\n1,\n2,NA\n",
+        "infinite.csv": "x,y\n1,1\ninf,2\n3,4\n",
+        "free.csv": "x,y\n" + "".join(f"word{i},{i}\n" for i in range(1500)),
+        "labels.csv": "age,bmi,noise,colour,label\n40,20,0.5,red,medium\n",
+    }
+    for name, text in files.items():
+        (folder / name).write_text(text)
+    (folder / "latin1.csv").write_bytes("x,y\ncaf\xe9,1\n".encode("latin1"))
+    (folder / "bad.csv.gz").write_bytes(b"no gzip")
+    return folder
+
+
+@pytest.mark.parametrize("case", MISTAKES)
+def test_a_mistake_is_a_sentence(bad, case):
+    line, expected = MISTAKES[case]
+    words = line.format(folder=bad, data=bad / "data.csv").split()
+    if words[0] == "fit" and "-o" not in words:
+        words += ["-o", str(bad / "unwanted.obart")]
+    result = run(*words, code=1)
+    message = " ".join(result.stderr.split())
+    assert message.count("Error:") == 1
+    assert expected in message
+    assert result.stdout == ""
+    assert not (bad / "unwanted.obart").exists()
+
+
+@pytest.mark.parametrize(
+    "line", ["fit", "fit x.csv", "grow", "fit x.csv -t y --n-trees many", "predict a b --kind c"]
+)
+def test_a_command_line_that_makes_no_sense(line):
+    result = CliRunner().invoke(app, line.split())
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output
+
+
+def test_debugging_shows_the_error(monkeypatch):
+    monkeypatch.setenv("OBLIQUEBART_DEBUG", "1")
+    result = CliRunner().invoke(app, ["fit", "nothing.csv", "-t", "y"])
+    assert isinstance(result.exception, datafile.FileError)
+
+
+def test_without_a_data_frame_library(bad, tmp_path, monkeypatch):
+    monkeypatch.setattr(datafile, "find_spec", lambda _: None)
+    result = run("fit", bad / "data.parquet", "-t", "y", "-o", tmp_path / "m.obart", code=1)
+    assert "pip install pyarrow" in " ".join(result.stderr.split())
+    result = run("predict", bad / "y.obart", bad / "data.csv", "-o", tmp_path / "p.pq", code=1)
+    assert "pip install pyarrow" in " ".join(result.stderr.split())
+
+
+def test_version_and_help():
+    assert run("--version").stdout.strip() == f"obliquebart {obliquebart.__version__}"
+    text = run("--help").stdout
+    for name in ("fit", "predict", "summary", "report", "demo", "Exit codes"):
+        assert name in text
+
+
+def test_demo(tmp_path):
+    result = run("demo", tmp_path / "demo", "--n-draws", "20", "--n-burn", "30")
+    assert "$ obliquebart fit" in result.stderr
+    names = {path.name for path in (tmp_path / "demo").iterdir()}
+    assert names == {*("train.csv", "test.csv", "model.obart", "predictions.csv", "report.html")}
+
+
+# ---- in a process of its own ---------------------------------------------------------------------
+
+
+def start(*words):
+    return subprocess.Popen(
+        [sys.executable, "-m", "obliquebart", *map(str, words)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+
+
+def interrupted(*words):
+    """Send Ctrl-C a second after the fit has begun."""
+    process = start(*words)
+    while "Target" not in process.stderr.readline():
+        assert process.poll() is None
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert "Traceback" not in errors
+    assert process.returncode == 130, errors
+    return output, errors
+
+
+def test_an_interrupt_keeps_the_draws(folder, tmp_path):
+    path = tmp_path / "m.obart"
+    args = ["--n-burn", "0", "--n-trees", "50", "--set", "n_thin=500", "--json"]
+    output, errors = interrupted("fit", folder / "data.csv", "-t", "y", "-o", path, *args)
+    assert "interrupted" in errors
+    assert json.loads(output)["interrupted"] is True
+    assert 1 <= obliquebart.load(path).posterior_.n_draws < 1000
+
+
+def test_an_interrupt_before_the_first_draw(folder, tmp_path):
+    path = tmp_path / "m.obart"
+    args = ["--n-burn", "10000000"]
+    _, errors = interrupted("fit", folder / "data.csv", "-t", "y", "-o", path, *args)
+    assert "nothing was written" in errors
+    assert not path.exists()
+
+
+def test_a_closed_pipe_is_no_error(folder):
+    process = start("predict", folder / "y.obart", folder / "data.csv")
+    process.stdout.close()
+    errors = process.stderr.read()
+    process.stderr.close()
+    process.wait(60)
+    assert errors == ""
+
+
+def test_doubtful_columns_and_mistaken_options(tmp_path):
+    data = tmp_path / "data.csv"
+    rows = "".join(f"{i},2024-0{i % 9 + 1}-{i % 28 + 1},remark {i},{i % 7}\n" for i in range(60))
+    data.write_text("id,day,remark,y\n" + rows)
+    model = tmp_path / "m.obart"
+    words = " ".join(run("fit", data, "-t", "y", "-o", model, *QUICK).output.split())
+    assert "0 to 59, one by one: a row number?" in words
+    assert "'day' looks like dates" in words
+    assert "'remark' has 60 different texts" in words
+    assert "--drop NAME" in words
+    answer = run("fit", data, "-t", "y", "-d", "id,remark", "-o", model, *QUICK, code=1).output
+    assert "Give --drop once for each column." in " ".join(answer.split())
+    run("fit", data, "-t", "y", "-d", "id", "-c", "day", "-c", "remark", "-o", model, *QUICK)
+    new = tmp_path / "new.csv"
+    new.write_text("day,remark\n2030-01-01,other\n")
+    answer = run("predict", model, new, "-o", tmp_path / "p.csv").output
+    assert answer.count("Levels unseen") == 1
+    answer = run("report", model, data, code=1).output
+    assert "is the target: 'id', 'y'?" in " ".join(answer.split())

@@ -1,0 +1,316 @@
+"""Bad inputs: each has a documented error that names the culprit.
+
+Every case below must raise exactly the stated type, with every stated piece in its message, and
+leave the estimator unfitted.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse
+
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
+
+SMALL = {"n_trees": 5, "n_burn": 5, "n_draws": 5, "n_chains": 1, "random_state": 0}
+RNG = np.random.default_rng(0)
+X = RNG.uniform(-1, 1, (20, 3))
+Y = X[:, 0] + 0.1 * RNG.standard_normal(20)
+LABELS = (X[:, 0] > 0).astype(int)
+
+
+def with_value(table, row, column, value):
+    table = np.array(table, dtype=object if isinstance(value, (str, dict, list)) else None)
+    table[row, column] = value
+    return table
+
+
+def frame(**columns):
+    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], **columns})
+
+
+def y_with(value, row=3):
+    y = Y.copy()
+    y[row] = value
+    return y
+
+
+def weights_with(value, row=4):
+    w = np.ones(20)
+    w[row] = value
+    return w
+
+
+# parameter, value, error, pieces of the message
+PARAMETERS = [
+    ("n_trees", 0, ValueError, "n_trees=0", "integer >= 1"),
+    ("n_trees", -5, ValueError, "n_trees=-5", "integer >= 1"),
+    ("n_trees", 10.0, TypeError, "n_trees=10.0", "not float"),
+    ("n_trees", "200", TypeError, "n_trees='200'", "not str"),
+    ("n_trees", True, TypeError, "n_trees=True", "not bool"),
+    ("n_trees", None, TypeError, "n_trees=None", "integer >= 1"),
+    ("n_trees", 2**40, ValueError, "n_trees=1099511627776", "out of range"),
+    ("n_burn", -1, ValueError, "n_burn=-1", "integer >= 0"),
+    ("n_burn", np.nan, TypeError, "n_burn=nan", "integer >= 0"),
+    ("n_draws", 0, ValueError, "n_draws=0", "integer >= 1"),
+    ("n_draws", 2**31 - 1, MemoryError, "2147483647 draws", "Lower n_draws"),
+    ("n_thin", 0, ValueError, "n_thin=0", "integer >= 1"),
+    ("n_chains", 0, ValueError, "n_chains=0", "integer >= 1"),
+    ("n_chains", 2.5, TypeError, "n_chains=2.5", "integer"),
+    ("alpha", 0.0, ValueError, "alpha=0.0", "(0, 1)"),
+    ("alpha", 1.0, ValueError, "alpha=1.0", "(0, 1)"),
+    ("alpha", np.nan, ValueError, "alpha=nan", "(0, 1)"),
+    ("alpha", "0.9", TypeError, "alpha='0.9'", "a number in (0, 1)"),
+    ("beta", -0.1, ValueError, "beta=-0.1", "[0, "),
+    ("beta", np.inf, ValueError, "beta=inf", "[0, "),
+    ("k", 0, ValueError, "k=0", "(0, inf)"),
+    ("k", np.inf, ValueError, "k=inf", "(0, inf)"),
+    ("k", 1e300, ValueError, "k=1e+300", "out of range for this y"),
+    ("leaf_sd", -1.0, ValueError, "leaf_sd=-1.0", "(0, inf)"),
+    ("leaf_sd", 1e-300, ValueError, "leaf_sd=1e-300", "out of range for this y"),
+    ("leaf_sd", np.nan, ValueError, "leaf_sd=nan"),
+    ("theta", 0.0, ValueError, "theta=0.0", "(0, 1]"),
+    ("theta", 1.5, ValueError, "theta=1.5", "(0, 1]"),
+    ("theta", [0.5], TypeError, "theta=[0.5]"),
+    ("theta_prior", 3.0, TypeError, "theta_prior=3.0", "pair (a, b)"),
+    ("theta_prior", (1.0, 2.0, 3.0), TypeError, "theta_prior=(1.0, 2.0, 3.0)", "pair (a, b)"),
+    ("theta_prior", (1.0, -2.0), ValueError, "theta_prior[1]=-2.0", "(0, inf)"),
+    ("theta_prior", (np.nan, 2.0), ValueError, "theta_prior[0]=nan"),
+    ("theta_prior", "ab", TypeError, "theta_prior='ab'"),
+    ("min_samples_leaf", -1, ValueError, "min_samples_leaf=-1", "integer >= 0"),
+    ("min_samples_leaf", 21, ValueError, "min_samples_leaf=21", "20 training rows"),
+    ("rules", "diagonal", ValueError, "rules='diagonal'", "'oblique', 'axis'"),
+    ("rules", None, ValueError, "rules=None", "'oblique', 'axis'"),
+    ("feature_scaling", "log", ValueError, "feature_scaling", "'range', 'rank', 'blend'"),
+    ("p_change", 1.0, ValueError, "p_change=1.0", "[0, 1)"),
+    ("p_change", -0.1, ValueError, "p_change=-0.1", "[0, 1)"),
+    ("n_jobs", 0, ValueError, "n_jobs=0", "-1 for all cores"),
+    ("n_jobs", 1.5, TypeError, "n_jobs=1.5", "None or an integer"),
+    ("random_state", "seed", ValueError, "random_state='seed'", "RandomState"),
+    ("random_state", -1, ValueError, "random_state=-1", "[0, 2^32)"),
+    ("random_state", 2**32, ValueError, "random_state=4294967296", "[0, 2^32)"),
+    ("progress", "yes", ValueError, "progress='yes'", "True, False, 'auto'"),
+    ("progress", 1, ValueError, "progress=1", "True, False, 'auto'"),
+    ("categorical_features", "b", ValueError, "categorical_features"),
+    ("categorical_features", [7], ValueError, "7"),
+    ("categorical_features", [True, False], ValueError, "categorical_features"),
+    ("categorical_features", ["b"], ValueError, "categorical_features"),
+]
+REGRESSION_PARAMETERS = [
+    ("nu", 0.0, ValueError, "nu=0.0", "(0, inf)"),
+    ("nu", -3, ValueError, "nu=-3", "(0, inf)"),
+    ("nu", 1e-200, ValueError, "nu=1e-200", "no usable prior"),
+    ("sigma_quantile", 1.0, ValueError, "sigma_quantile=1.0", "(0, 1)"),
+    ("sigma_quantile", np.nan, ValueError, "sigma_quantile=nan"),
+    ("sigma", 0.0, ValueError, "sigma=0.0", "(0, inf)"),
+    ("sigma", -1, ValueError, "sigma=-1"),
+    ("sigma", 1e-200, ValueError, "sigma=1e-200", "standard deviation of y"),
+    ("sigma", "1", TypeError, "sigma='1'"),
+]
+
+# All kinds of bad tables are in unit/table/test_bad_tables.py; these are for the way there.
+TABLES = [
+    ("none", None, ValueError, "Expected 2D array"),
+    ("no columns", pd.DataFrame(index=range(20)), ValueError, "0 feature(s)"),
+    ("ragged list", [[1.0, 2.0]] * 19 + [[1.0]], ValueError, "inhomogeneous"),
+    ("infinite", with_value(X, 7, 1, np.inf), ValueError, "'x1'", "row 7", "NaN"),
+    ("sparse", scipy.sparse.csr_array(X), TypeError, "parse"),
+    ("text in an array", with_value(X, 5, 2, "abc"), TypeError, "'x2'", "'abc'", "row 5"),
+    ("dates", frame(d=pd.date_range("2020", periods=20)), TypeError, "'d'", "days since"),
+    ("duplicate names", pd.DataFrame(X, columns=["a", "b", "a"]), ValueError, "a", "unique"),
+    ("lazy", pl.DataFrame({"d": Y}).lazy(), TypeError, "lazy", "collect"),
+]
+
+OUTCOMES = [
+    ("none", None, ValueError, "requires y to be passed"),
+    ("nan", y_with(np.nan), ValueError, "y contains NaN", "row 3"),
+    ("infinite", y_with(np.inf), ValueError, "y contains infinity", "row 3"),
+    ("pandas NA", pd.Series(Y).convert_dtypes().mask(Y > 0.3), ValueError, "y contains NaN"),
+    ("too short", Y[:-1], ValueError, "20 in X, 19 in y"),
+    ("too long", np.r_[Y, 0], ValueError, "20 in X, 21 in y"),
+    ("two columns", np.c_[Y, Y], ValueError, "1d array", "one model per outcome"),
+    ("number", 3.0, ValueError, "1d array"),
+    ("text", ["a"] * 20, ValueError, "y must hold numbers", "ObliqueBARTClassifier"),
+    ("numbers as text", Y.astype(str), ValueError, "y must hold numbers", "Convert it"),
+    ("objects", [{}] * 20, ValueError, "y must hold numbers"),
+    ("complex", Y + 1j, ValueError, "Complex data not supported"),
+    ("dates", pd.date_range("2020", periods=20), TypeError, "datetime64", "days"),
+    ("beyond float64's middle", y_with(1e305), ValueError, "1e+305", "larger unit"),
+]
+LABEL_CASES = [
+    ("none", None, ValueError, "requires y to be passed"),
+    ("continuous", Y, ValueError, "Unknown label type"),
+    ("nan", np.where(LABELS > 0, np.nan, 1.0), ValueError, "y contains NaN"),
+    ("infinite", np.where(LABELS > 0, np.inf, 1.0), ValueError, "y contains infinity"),
+    ("missing text", ["a", None] * 10, ValueError, "y contains NaN", "row 1"),
+    ("mixed", ["a", 1] * 10, ValueError, "mixes text", "astype(str)"),
+    ("too short", LABELS[:-1], ValueError, "20 in X, 19 in y"),
+    ("two columns", np.c_[LABELS, LABELS], ValueError, "1d array"),
+]
+WEIGHTS = [
+    ("negative", weights_with(-1.0), ValueError, "negative at row 4", "0 leaves the row out"),
+    ("nan", weights_with(np.nan), ValueError, "sample_weight contains NaN", "row 4"),
+    ("infinite", weights_with(np.inf), ValueError, "sample_weight contains infinity", "row 4"),
+    ("all zero", np.zeros(20), ValueError, "zero for every row"),
+    ("too short", np.ones(19), ValueError, "(19,)", "20 rows"),
+    ("two columns", np.ones((20, 2)), ValueError, "(20, 2)", "one weight per row"),
+    ("text", ["heavy"] * 20, ValueError, "sample_weight must hold numbers"),
+    ("negative number", -1.0, ValueError, "negative at row 0"),
+]
+
+
+def expect(error, pieces, call):
+    """Call, and look for the error's exact type and every piece of its message."""
+    with pytest.raises(error) as caught:
+        call()
+    assert caught.type is error
+    for piece in pieces:
+        assert piece in str(caught.value)
+
+
+def expect_unfitted(model, error, pieces, *data, **options):
+    expect(error, pieces, lambda: model.fit(*data, **options))
+    assert not [name for name in vars(model) if name.endswith("_") and not name.endswith("__")]
+
+
+def cases(listed):
+    """Give (value, error, pieces) under the name that stands before them."""
+    return [pytest.param(value, error, words, id=name) for name, value, error, *words in listed]
+
+
+def settings(listed):
+    """Give ({name: value}, error, pieces)."""
+    return [
+        pytest.param({name: value}, error, words, id=f"{name}={value!r}"[:50])
+        for name, value, error, *words in listed
+    ]
+
+
+ESTIMATORS = {ObliqueBARTRegressor: Y, ObliqueBARTClassifier: LABELS}
+
+
+@pytest.mark.parametrize(("parameter", "error", "pieces"), settings(PARAMETERS))
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_parameters(estimator, parameter, error, pieces):
+    expect_unfitted(estimator(**SMALL | parameter), error, pieces, X, ESTIMATORS[estimator])
+
+
+@pytest.mark.parametrize(("parameter", "error", "pieces"), settings(REGRESSION_PARAMETERS))
+def test_parameters_of_the_noise(parameter, error, pieces):
+    expect_unfitted(ObliqueBARTRegressor(**SMALL | parameter), error, pieces, X, Y)
+
+
+def test_p_perturb_with_p_change():
+    model = ObliqueBARTRegressor(**SMALL, p_change=0.6, p_perturb=0.4)
+    expect_unfitted(model, ValueError, ["p_perturb=0.4", "[0, 0.4)"], X, Y)
+
+
+@pytest.mark.parametrize(("table", "error", "pieces"), cases(TABLES))
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_tables(estimator, table, error, pieces):
+    expect_unfitted(estimator(**SMALL), error, pieces, table, LABELS)
+
+
+@pytest.mark.parametrize(("y", "error", "pieces"), cases(OUTCOMES))
+def test_outcomes(y, error, pieces):
+    expect_unfitted(ObliqueBARTRegressor(**SMALL), error, pieces, X, y)
+
+
+@pytest.mark.parametrize(("y", "error", "pieces"), cases(LABEL_CASES))
+def test_labels(y, error, pieces):
+    expect_unfitted(ObliqueBARTClassifier(**SMALL), error, pieces, X, y)
+
+
+@pytest.mark.parametrize(("weights", "error", "pieces"), cases(WEIGHTS))
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_weights(estimator, weights, error, pieces):
+    expect_unfitted(estimator(**SMALL), error, pieces, X, LABELS, sample_weight=weights)
+
+
+@pytest.mark.parametrize(
+    ("weights", "pieces"),
+    [
+        (weights_with(0.5), ["sample_weight is 0.5 at row 4", "whole numbers"]),
+        (np.full(20, 1e12), ["sums to 2e+13", "common factor"]),
+    ],
+)
+def test_weights_of_a_classifier(weights, pieces):
+    model = ObliqueBARTClassifier(**SMALL)
+    expect_unfitted(model, ValueError, pieces, X, LABELS, sample_weight=weights)
+
+
+# ------------------------------------------------------------------------------ at predict time
+
+
+@pytest.fixture(scope="module")
+def plain():
+    return ObliqueBARTRegressor(**SMALL).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def named():
+    table = frame(colour=pd.Categorical(["red", "blue"] * 10))
+    return ObliqueBARTRegressor(**SMALL).fit(table, Y)
+
+
+PREDICT_TABLES = [
+    ("fewer columns", X[:, :2], ValueError, "X has 2 features", "expecting 3 features"),
+    ("more columns", np.c_[X, X], ValueError, "X has 6 features", "expecting 3 features"),
+    ("one dimension", X[0], ValueError, "Expected 2D array"),
+    ("no rows", X[:0], ValueError, "0 sample(s)"),
+    ("infinite", with_value(X, 7, 1, np.inf), ValueError, "'x1'", "row 7"),
+    ("text", with_value(X, 7, 1, "a"), TypeError, "'x1'", "row 7"),
+    ("sparse", scipy.sparse.csr_matrix(X), TypeError, "parse"),
+    ("none", None, ValueError, "Expected 2D array"),
+]
+
+
+@pytest.mark.parametrize(("table", "error", "pieces"), cases(PREDICT_TABLES))
+@pytest.mark.parametrize("method", ["predict", "predict_interval", "sample_y"])
+def test_tables_at_predict(plain, method, table, error, pieces):
+    expect(error, pieces, lambda: getattr(plain, method)(table))
+
+
+NAMED = frame(colour=pd.Categorical(["red", "blue"] * 10))
+
+
+@pytest.mark.parametrize(
+    ("table", "error", "pieces"),
+    [
+        (NAMED[["b", "a", "colour"]], ValueError, ["must be in the same order"]),
+        (NAMED.rename(columns={"b": "z"}), ValueError, ["unseen at fit time", "- z", "- b"]),
+        (NAMED[["a", "b"]], ValueError, ["now missing", "- colour"]),
+        (NAMED.assign(d=1), ValueError, ["unseen at fit time", "- d"]),
+        (NAMED.assign(colour=3), TypeError, ["'colour'", "numbers", "text"]),
+        (NAMED.assign(a="high"), TypeError, ["'a'", "'high'"]),
+    ],
+    ids=["order", "renamed", "dropped", "added", "numbers for levels", "text for numbers"],
+)
+def test_frames_at_predict(named, table, error, pieces):
+    expect(error, pieces, lambda: named.predict(table))
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "pieces"),
+    [
+        (lambda m: m.predict_interval(X, 0.0), ValueError, ["coverage=0.0", "(0, 1)"]),
+        (lambda m: m.predict_interval(X, 1.0), ValueError, ["coverage=1.0", "(0, 1)"]),
+        (lambda m: m.predict_interval(X, 90), ValueError, ["coverage=90", "(0, 1)"]),
+        (lambda m: m.predict_interval(X, np.nan), ValueError, ["coverage=nan"]),
+        (lambda m: m.predict_interval(X, "0.9"), TypeError, ["coverage='0.9'"]),
+        (lambda m: m.predict_interval(X, kind="y"), ValueError, ["kind='y'", "'mean', 'outcome'"]),
+        (lambda m: m.predict_quantile(X, 1.5), ValueError, ["q=1.5", "[0, 1]"]),
+        (lambda m: m.predict_quantile(X, []), ValueError, ["q=[]"]),
+        (lambda m: m.predict_quantile(X, [0.5, np.nan]), ValueError, ["q=nan"]),
+        (lambda m: m.predict_quantile(X, 0.0, "outcome"), ValueError, ["q=0.0", "(0, 1)"]),
+        (lambda m: m.predict_quantile(X, [[0.5]]), ValueError, ["q=[[0.5]]"]),
+        (lambda m: m.sample_y(X, 0), ValueError, ["n_samples=0", "integer >= 1"]),
+        (lambda m: m.sample_y(X, 1.5), TypeError, ["n_samples=1.5"]),
+        (lambda m: m.sample_y(X, 2**31 - 1), MemoryError, ["2147483647 draws at 20 rows"]),
+        (lambda m: m.sample_y(X, random_state="x"), ValueError, ["random_state='x'"]),
+    ],
+)
+def test_arguments_at_predict(plain, call, error, pieces):
+    expect(error, pieces, lambda: call(plain))

@@ -1,0 +1,91 @@
+"""Likelihoods: each agrees with itself, and a new one reaches every part of the package."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import integrate, stats
+
+from obliquebart import ObliqueBARTRegressor, _core, load
+from obliquebart.estimators import ESTIMATORS
+from obliquebart.explain.evaluation import evaluate
+from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.likelihood.gaussian import Gaussian
+from obliquebart.model.outcome import OutcomeScale
+from obliquebart.posterior.diagnostics import diagnose
+from obliquebart.report import report_html
+
+NOISE = {"sigma": np.array([0.7])}
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_the_core_knows_the_name(name):
+    assert LIKELIHOODS[name].name == name
+    assert name in _core.LIKELIHOODS
+
+
+def test_gaussian_density_integrates_to_its_distribution():
+    gaussian, f, weights = LIKELIHOODS["gaussian"], np.array([1.5]), np.array([4.0])
+
+    def density(y, given=None):
+        return np.exp(gaussian.log_density(np.array([y]), f, NOISE, given))[0]
+
+    assert integrate.quad(density, -9.0, 2.0)[0] == pytest.approx(
+        gaussian.cdf(np.array([2.0]), f, NOISE)[0]
+    )
+    expected = stats.norm(1.5, 0.35).pdf(1.2)
+    assert density(1.2, weights) == pytest.approx(expected)
+
+
+def test_probit_probabilities_sum_to_one():
+    probit, f = LIKELIHOODS["probit"], np.linspace(-3, 3, 7)
+    one = np.exp(probit.log_density(np.ones(7), f, {}, None))
+    zero = np.exp(probit.log_density(np.zeros(7), f, {}, None))
+    np.testing.assert_allclose(one + zero, 1.0)
+    np.testing.assert_allclose(one, probit.mean(f))
+    # The step at a label counts half.
+    np.testing.assert_allclose(probit.cdf(np.zeros(7), f, {}), zero / 2)
+    np.testing.assert_allclose(probit.cdf(np.ones(7), f, {}), zero + one / 2)
+    with pytest.raises(ValueError, match='kind="outcome" is for numbers'):
+        probit.noise_sd({}, OutcomeScale())
+
+
+@pytest.mark.parametrize("name", LIKELIHOODS)
+def test_new_outcomes_have_the_mean_and_follow_the_distribution(name):
+    likelihood, f = LIKELIHOODS[name], np.full(20_000, 0.4)
+    y = likelihood.simulate(f, NOISE, None, np.random.RandomState(0))
+    # Five standard errors: a false alarm in a million seeds.
+    assert abs(y.mean() - likelihood.mean(f)[0]) < 5 * y.std() / np.sqrt(len(y))
+    assert abs(likelihood.cdf(y, f, NOISE).mean() - 0.5) < 5 * 0.3 / np.sqrt(len(y))
+
+
+def test_a_new_likelihood_is_one_class_and_one_registration(monkeypatch, tmp_path):
+    class Ignored(Gaussian):
+        """Outcomes say nothing, so that the draws are those of the prior."""
+
+        name = "none"
+        mean_label = "prior mean of f"
+
+    class PriorRegressor(ObliqueBARTRegressor):
+        _likelihood = Ignored()
+
+    monkeypatch.setitem(LIKELIHOODS, "none", PriorRegressor._likelihood)
+    monkeypatch.setitem(ESTIMATORS, "PriorRegressor", PriorRegressor)
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(60, 2))
+    y = 100 + 10 * x[:, 0]
+    model = PriorRegressor(n_trees=20, n_burn=20, n_draws=400, n_chains=2, random_state=0).fit(x, y)
+    # Prior draws of f have nothing to do with y.
+    assert abs(np.corrcoef(model.predict(x), y)[0, 1]) < 0.9
+    assert model.predict(x, return_std=True)[1].mean() > 0.3 * y.std()
+    assert diagnose(model.posterior_)["sigma"].mean > 0
+    assert np.isfinite(model.sample_y(x, 3, random_state=0)).all()
+    assert set(evaluate(model, x, y).scores()) >= {"RMSE", "R²"}
+    assert "Regression by oblique" in report_html(model, x, y)
+    model.save(tmp_path / "prior.obart")
+    again = load(tmp_path / "prior.obart")
+    assert type(again) is PriorRegressor
+    np.testing.assert_array_equal(again.predict(x), model.predict(x))
+    np.testing.assert_array_equal(
+        again.sample_more(5, x, y).predict(x), model.sample_more(5).predict(x)
+    )

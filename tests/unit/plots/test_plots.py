@@ -1,0 +1,155 @@
+"""Pictures: every kind for every kind of model, on given or new Axes, readable without colour."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+
+from helpers import small_models
+from obliquebart import ObliqueBARTRegressor, plots
+from obliquebart.explain.evaluation import evaluate
+from obliquebart.plots.style import ACCENT, SECOND, chain_styles
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    plt.close("all")
+
+
+def cases():
+    X, y = small_models.mixed_table()
+    return {
+        "regression": (small_models.regressor(), X, y),
+        "two classes": (small_models.classifier(), X, np.where(y > 105, "high", "low")),
+        "three classes": small_models.three_classes(),
+    }
+
+
+def drawn(ax):
+    """The Axes hold something and the figure can be drawn."""
+    assert isinstance(ax, Axes)
+    assert ax.has_data() or ax.texts
+    ax.figure.canvas.draw()
+    return ax
+
+
+@pytest.mark.parametrize("kind", ["regression", "two classes", "three classes"])
+@pytest.mark.parametrize("name", ["fit", "residuals", "calibration"])
+def test_checks(kind, name):
+    model, X, y = cases()[kind]
+    ax = drawn(getattr(plots, name)(model, X, y))
+    assert ax.get_xlabel()
+    given = plt.subplots()[1]
+    assert getattr(plots, name)(evaluate(model, X, y), ax=given) is given
+
+
+def test_coverage():
+    model, X, y = cases()["regression"]
+    ax = drawn(plots.coverage(model, X, y))
+    observed = ax.lines[-1].get_ydata()
+    assert observed[0] == 0
+    assert observed[-1] == 1
+    assert (np.diff(observed) >= 0).all()
+    model, X, y = cases()["two classes"]
+    with pytest.raises(ValueError, match=r"plots\.calibration"):
+        plots.coverage(model, X, y)
+    with pytest.raises(ValueError, match="Pass the table X"):
+        plots.fit(model)
+
+
+def test_fit_marks_what_lies_outside():
+    model, X, y = cases()["regression"]
+    outlier = y.copy()
+    outlier[0] += 50
+    evaluation = evaluate(model, X, outlier)
+    crosses = plots.fit(evaluation).lines[1]
+    assert crosses.get_marker() == "x"
+    assert len(crosses.get_xdata()) == (~evaluation.covered).sum() >= 1
+
+
+def test_trace():
+    model = small_models.regressor()
+    axes = plots.trace(model)
+    assert len(axes) == 4
+    for ax in axes:
+        drawn(ax)
+        assert len(ax.lines) >= 2
+        assert "R-hat" in ax.get_title("left")
+    # sigma starts with the burn-in.
+    assert axes[0].lines[0].get_xdata()[0] == -150
+    assert len(plots.trace(small_models.classifier().posterior_)) == 3
+    given = plt.subplots()[1]
+    assert plots.trace(model, ["depth"], [given])[0] is given
+    with pytest.raises(ValueError, match="no trace of 'tau'"):
+        plots.trace(model, ["tau"])
+    with pytest.raises(ValueError, match="need 1 axes"):
+        plots.trace(model, ["depth"], [])
+    with pytest.raises(ValueError, match="posteriors_"):
+        plots.trace(cases()["three classes"][0])
+
+
+def test_long_chains_are_thinned_for_the_eye():
+    model = ObliqueBARTRegressor(n_trees=1, n_burn=0, n_draws=5000, n_chains=1, random_state=0).fit(
+        [[0.0], [1.0], [2.0]], [0.0, 1.0, 0.0]
+    )
+    line = plots.trace(model, ["sigma"])[0].lines[0]
+    assert len(line.get_xdata()) <= 1000
+
+
+def test_inclusion():
+    ax = drawn(plots.inclusion(small_models.regressor(), top=2))
+    assert len(ax.get_yticks()) == 2
+    assert "2 of 4 columns" in ax.get_legend().get_title().get_text()
+
+
+def test_surface():
+    model, X, _ = cases()["regression"]
+    ax = drawn(plots.surface(model, X, ("age", "bmi")))
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("age", "bmi")
+    values = ax.collections[0].get_array()
+    # The jump: old and heavy is higher than young and light.
+    assert values[-1, -1] > values[0, 0] + 5
+    drawn(plots.surface(small_models.classifier(), X))
+    for columns, message in (
+        (("age", "colour"), "'colour' is categorical"),
+        (("age", "weight"), "no column 'weight'"),
+        ((0, 9), "numbered 0 to 3"),
+        ((0, 0), "two different"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            plots.surface(model, X, columns)
+
+
+def test_surface_needs_two_columns():
+    X = np.linspace(0, 1, 20).reshape(-1, 1)
+    model = ObliqueBARTRegressor(**small_models.OPTIONS).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="two continuous columns"):
+        plots.surface(model, X)
+
+
+def test_tree():
+    model, X, _ = cases()["regression"]
+    trees = [model.posterior_.tree(-1, m, X) for m in range(20)]
+    largest = max(trees, key=lambda tree: len(tree.leaves))
+    texts = [text.get_text() for text in drawn(plots.tree(largest)).texts]
+    n_leaves = len(largest.leaves)
+    assert texts.count("yes") == texts.count("no") == n_leaves - 1
+    assert sum("rows)" in text or "row)" in text for text in texts) == n_leaves
+    drawn(plots.tree(model, draw=0, number=1))
+
+
+def test_no_picture_needs_colour():
+    def lightness(colour):
+        return float(np.dot(to_rgb(colour), [0.2126, 0.7152, 0.0722]))
+
+    assert abs(lightness(ACCENT) - lightness(SECOND)) > 0.2
+    for n_chains in (2, 4, 8):
+        for first, second in itertools.combinations(chain_styles(n_chains), 2):
+            differ = abs(lightness(first["color"][:3]) - lightness(second["color"][:3])) > 0.15
+            assert differ or first["linestyle"] != second["linestyle"]

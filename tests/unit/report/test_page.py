@@ -1,0 +1,231 @@
+"""The HTML page: complete, self-contained, accessible, and the same in a real browser."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from importlib import resources
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_breast_cancer, load_diabetes
+
+from helpers import small_models
+from helpers.browser import Browser, find_chromium
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart.report import report_html, write_report
+
+OPTIONS = {"n_trees": 25, "n_burn": 100, "n_draws": 60, "n_chains": 2, "random_state": 0}
+VOID = {"meta", "br", "hr", "img", "link", "input"}
+# trace, fit, residuals, calibration, coverage, inclusion, surface, tree
+N_PICTURES = {"diabetes": 8, "breast cancer": 7}
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """The pages of two real data sets, the rows split in halves."""
+    folder = tmp_path_factory.mktemp("pages")
+    X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
+    model = ObliqueBARTRegressor(**OPTIONS).fit(X[::2], y[::2])
+    write_report(model, X[1::2], y[1::2], folder / "diabetes.html", title="Diabetes", source="UCI")
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    labels = np.where(y == 1, "benign", "malignant")
+    model = ObliqueBARTClassifier(**OPTIONS).fit(X[::2], labels[::2])
+    write_report(model, X[1::2], labels[1::2], folder / "breast cancer.html", title="Cancer")
+    return {name: folder / f"{name}.html" for name in N_PICTURES}
+
+
+class Page(HTMLParser):
+    """Collects what the tests ask for, and checks that every element is closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.ids, self.elements, self.text = [], [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        attributes = dict(attributes)
+        self.elements.append((tag, attributes))
+        if "id" in attributes:
+            self.ids.append(attributes["id"])
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.elements.append((tag, dict(attributes)))
+        if "id" in dict(attributes):
+            self.ids.append(dict(attributes)["id"])
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+    def all(self, tag):
+        return [attributes for name, attributes in self.elements if name == tag]
+
+
+@pytest.mark.parametrize("name", N_PICTURES)
+def test_the_page_is_complete_and_self_contained(pages, name):
+    text = pages[name].read_text(encoding="utf-8")
+    page = Page(text)
+    assert len(page.ids) == len(set(page.ids))
+    assert page.all("html") == [{"lang": "en"}]
+    assert len(page.all("main")) == len(page.all("h1")) == 1
+    assert page.all("script") == page.all("link") == page.all("iframe") == []
+    # Nothing from elsewhere: names of XML namespaces are no addresses, references are local.
+    addresses = re.findall(r'(?:\b(?:src|href)="|url\()([^")]*)', text)
+    assert len(addresses) > 20
+    assert all(a.startswith(("#", "data:")) for a in addresses), addresses
+    assert len(page.all("figure")) == len(page.all("figcaption")) == N_PICTURES[name]
+    for link in page.all("a"):
+        assert link["href"][1:] in page.ids
+
+
+@pytest.mark.parametrize("name", N_PICTURES)
+def test_the_page_can_be_heard(pages, name):
+    page = Page(pages[name].read_text(encoding="utf-8"))
+    pictures = [attributes for attributes in page.all("svg") if attributes.get("role") == "img"]
+    assert len(pictures) == N_PICTURES[name]
+    assert all(attributes["aria-labelledby"] in page.ids for attributes in pictures)
+    assert all(attributes.get("scope") in ("col", "row") for attributes in page.all("th"))
+    assert len(page.all("caption")) == len(page.all("table")) > 5
+    levels = [int(tag[1]) for tag, _ in page.elements if re.fullmatch("h[1-6]", tag)]
+    assert levels[0] == 1
+    assert (np.diff(levels) <= 1).all()
+
+
+def test_what_the_page_says(pages):
+    text = " ".join(" ".join(Page(pages["diabetes"].read_text(encoding="utf-8")).text).split())
+    for words in (
+        *("Diabetes", "judged on 221 rows of UCI", "R-hat", "bulk ESS", "RMSE", "Accepted moves"),
+        *("rows that were not in the fit", "Columns by use", "Pairs that share oblique rules"),
+        *("One tree of the last draw", "├─ yes", "n_trees", "Most used columns"),
+    ):
+        assert words in text
+    assert "These are the rows of the fit" not in text
+
+
+def test_training_rows_are_named_and_the_page_is_reproducible():
+    X, y = small_models.mixed_table()
+    model = small_models.regressor()
+    text = report_html(model, X, y)
+    assert "These are the rows of the fit" in text
+    assert "categorical" in text
+    assert report_html(model, X, y) == text
+
+
+def test_more_classes():
+    model, X, y = small_models.three_classes()
+    page = Page(report_html(model, X, y))
+    text = " ".join(page.text)
+    assert "versicolor against the rest" in text
+    # Three checks, and trace, inclusion, surface and tree of each class.
+    assert len(page.all("figure")) == 3 + 4 * 3
+
+
+@pytest.mark.filterwarnings("ignore:All 30 outcomes")
+@pytest.mark.filterwarnings("ignore:y holds one class")
+def test_models_without_variation():
+    X = np.linspace(0, 1, 30).reshape(-1, 1)
+    y = np.full(30, 2.0)
+    model = ObliqueBARTRegressor(**OPTIONS).fit(X, y)
+    assert "The trees have no rules" in report_html(model, X, y)
+    labels = np.full(30, "only")
+    one = ObliqueBARTClassifier(**OPTIONS).fit(X, labels)
+    assert "accuracy 100.0%" in report_html(one, X, labels)
+
+
+def test_names_cannot_become_elements():
+    X, y = small_models.mixed_table()
+    evil = "<script>alert(1)</script>"
+    renamed = X.rename(columns={"age": evil, "bmi": '"&amp;'})
+    renamed["colour"] = renamed["colour"].replace("red", "<b>red")
+    model = ObliqueBARTRegressor(**OPTIONS).fit(renamed, y)
+    page = Page(report_html(model, renamed, y, title=evil, source=evil))
+    assert page.all("script") == page.all("b") == []
+    assert evil in "".join(page.text)
+
+
+def contrast(first, second):
+    """The ratio of WCAG 2, 1 to 21."""
+
+    def light(colour):
+        digits = colour[1:] if len(colour) == 7 else "".join(2 * c for c in colour[1:])
+        parts = np.array([int(digits[i : i + 2], 16) / 255 for i in (0, 2, 4)])
+        linear = np.where(parts <= 0.03928, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4)
+        return float(linear @ [0.2126, 0.7152, 0.0722])
+
+    low, high = sorted([light(first), light(second)])
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_text_can_be_told_from_its_paper():
+    template = resources.files("obliquebart.report").joinpath("template.html").read_text("utf-8")
+    schemes = re.findall(r":root \{(.*?)\}", template, flags=re.DOTALL)
+    assert len(schemes) == 2
+    for scheme in schemes:
+        colours = dict(re.findall(r"--([a-z-]+): (#[0-9a-f]+)", scheme))
+        for name in ("ink", "soft", "accent"):
+            # 4.5 is level AA for small text.
+            assert contrast(colours[name], colours["paper"]) >= 4.5, name
+            assert contrast(colours[name], colours["shade"]) >= 4.5, name
+        for name in ("warn", "good"):
+            assert contrast(colours["ink"], colours[f"{name}-shade"]) >= 4.5, name
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    if find_chromium() is None:
+        pytest.skip("Chromium is not installed (Debian: apt-get install chromium)")
+    with Browser(tmp_path_factory.mktemp("chromium")) as browser:
+        yield browser
+
+
+BOXES = """[...document.querySelectorAll('figure svg')].map(svg => {
+  const box = svg.getBoundingClientRect();
+  return [box.width, box.height, svg.querySelectorAll('path, use, image').length];
+})"""
+IMAGES = """[...document.querySelectorAll('svg image')].map(image => {
+  const box = image.getBBox(); return box.width * box.height; })"""
+
+
+@pytest.mark.parametrize("name", N_PICTURES)
+@pytest.mark.parametrize(("width", "scheme"), [(390, "light"), (1280, "light"), (1280, "dark")])
+def test_the_page_in_a_browser(pages, browser, tmp_path, name, width, scheme):
+    browser.open(pages[name], width, scheme=scheme)
+    assert browser.problems == []
+    assert {url.partition(":")[0] for url in browser.requests} <= {"file", "data"}
+    # No scrolling to the side but inside a table.
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    boxes = browser.evaluate(BOXES)
+    assert len(boxes) == N_PICTURES[name]
+    for box_width, box_height, n_shapes in boxes:
+        assert box_width > 250
+        assert box_height > 80
+        assert n_shapes > 10
+    assert all(area > 0 for area in browser.evaluate(IMAGES))
+    background = browser.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+    browser.screenshot(tmp_path / "page.png")
+    assert (tmp_path / "page.png").stat().st_size > 50_000
+
+
+def test_a_screen_reader_finds_the_pictures(pages, browser):
+    browser.open(pages["diabetes"], 1280)
+    browser.call("Accessibility.enable")
+    nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
+    names = [
+        node.get("name", {}).get("value", "")
+        for node in nodes
+        if node.get("role", {}).get("value") == "image" and not node.get("ignored")
+    ]
+    assert sum(len(name) > 20 for name in names) >= N_PICTURES["diabetes"]
+
+
+def test_the_page_prints(pages, browser, tmp_path):
+    browser.open(pages["diabetes"], 1280, scheme="dark")
+    browser.pdf(tmp_path / "page.pdf")
+    assert (tmp_path / "page.pdf").read_bytes().startswith(b"%PDF")
