@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import time
@@ -127,6 +128,25 @@ def test_a_state_must_suit_the_sampler():
     # The last draw of the chain has other trees than this.
     with pytest.raises(ModelFileError, match="does not follow its chain's last draw"):
         model_reader.read_model(with_state(1, [], changed=0))
+
+
+@pytest.mark.parametrize("make", [small_files.small_regressor, small_files.small_classifier])
+def test_a_state_has_its_fields_and_no_others(make):
+    header, arrays = small_files.opened(small_files.small_file(make))
+    prefix = "posterior.0.state.0."
+    names = [name.removeprefix(prefix) for name in arrays if name.startswith(prefix)]
+    for name in [*names, "surprise"]:
+        for junk in [*small_files.JUNK, [[1], [1, 2]]]:
+            # A number of the header in the place of an array, and beside it.
+            changed = copy.deepcopy(header)
+            changed["posteriors"][0]["states"][0][name] = junk
+            without = {key: array for key, array in arrays.items() if key != prefix + name}
+            for contents in (Contents(changed, without), Contents(changed, arrays)):
+                assert small_files.attempt(small_files.closed(contents)) == "refused", (name, junk)
+    for surprise in ("state.0.x", "state.7.rng", "draws.x", "trace.x"):
+        more = {**arrays, f"posterior.0.{surprise}": np.zeros(3)}
+        contents = Contents(header, more)
+        assert small_files.attempt(small_files.closed(contents)) == "refused", surprise
 
 
 def test_files_of_other_kinds(tmp_path):
