@@ -17,10 +17,10 @@ from obliquebart.posterior.joining import cut_chain, equal_chains, user_trace
 from obliquebart.posterior.summaries import PosteriorSummaries
 from obliquebart.sampling.chain import Chain, ChainProgress, State, Trace
 from obliquebart.sampling.memory import require_memory
-from obliquebart.sampling.run import Run, effective_jobs
+from obliquebart.sampling.run import Run
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
-from obliquebart.validation import check_choice, check_number
+from obliquebart.validation import check_choice, check_number, effective_jobs
 
 __all__ = ["Posterior", "Summary"]
 
