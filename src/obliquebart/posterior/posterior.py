@@ -213,12 +213,8 @@ class Posterior(PosteriorSummaries):
             In the units of y; for classification the latent f plus its offset.
         """
         data = self.encode(X)
-        n_draws = int(self.draws.n_draws)
-        require_draws_memory(n_draws, data.n_rows, 1)
-        out = np.empty((n_draws, data.n_rows))
-        for rows, block in self.blocks(data, n_jobs):
-            out[:, rows] = block
-        return out
+        require_draws_memory(int(self.draws.n_draws), data.n_rows, 1)
+        return self._f(data, n_jobs)
 
     def mean(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return the posterior mean of f at the rows of X.
@@ -318,17 +314,19 @@ class Posterior(PosteriorSummaries):
         self, columns: EncodedTable, n_jobs: int | None = None
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield rows and all draws of f at them, in the units of y, a bounded number at a time."""
-        n_draws = int(self.draws.n_draws)
-        step = max(BLOCK_NUMBERS // max(n_draws, 1), 1)
-        jobs = effective_jobs(n_jobs)
+        step = max(BLOCK_NUMBERS // max(int(self.draws.n_draws), 1), 1)
         for begin in range(0, columns.n_rows, step):
             rows = slice(begin, min(begin + step, columns.n_rows))
-            part = columns.take(rows).to_core()
-            f = self.draws.predict(part, "identity", 0.0, jobs).astype(np.float64)
-            f += self._offset
-            f *= self.scale.scale
-            f += self.scale.location
-            yield rows, f
+            yield rows, self._f(columns.take(rows), n_jobs)
+
+    def _f(self, columns: EncodedTable, n_jobs: int | None) -> FloatArray:
+        """Return all draws of f in the units of y; the engine prepares every tree for this call."""
+        jobs = effective_jobs(n_jobs)
+        f: FloatArray = self.draws.predict(columns.to_core(), "identity", 0.0, jobs).astype(float)
+        f += self._offset
+        f *= self.scale.scale
+        f += self.scale.location
+        return f
 
     @property
     def _offset(self) -> float:
