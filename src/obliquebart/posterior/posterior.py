@@ -14,6 +14,7 @@ from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import settings_to_dict
 from obliquebart.posterior.draws import constant_draws, draws_from_arrays, split_draws, take_draws
 from obliquebart.posterior.joining import cut_chain, equal_chains, user_trace
+from obliquebart.posterior.outcome_quantiles import outcome_quantiles
 from obliquebart.posterior.summaries import PosteriorSummaries
 from obliquebart.sampling.chain import Chain, ChainProgress, State, Trace
 from obliquebart.sampling.memory import require_memory
@@ -289,12 +290,14 @@ class Posterior(PosteriorSummaries):
         """Return mean, standard deviation and quantiles without holding draws times rows.
 
         `kind="mean"` is of f (for classification: of the probability), `kind="outcome"` of a new
-        y with observation weight one, from the mixture of normals over the draws, exactly.
+        y with observation weight one, from the mixture of its distributions over the draws.
         """
         check_choice("kind", kind, ("mean", "outcome"))
         noise_sd = None
         if kind == "outcome":
             noise_sd = self.likelihood.noise_sd(self.likelihood.noise_of(self.trace), self.scale)
+            if noise_sd is None:
+                return self._summarise_outcome(columns, quantiles, n_jobs)
         result = self.draws.summarise(
             columns.to_core(),
             self.likelihood.link,
@@ -309,6 +312,20 @@ class Posterior(PosteriorSummaries):
         location, scale = self.scale.location, self.scale.scale
         levels = levels.reshape(len(quantiles), columns.n_rows)
         return Summary(location + scale * mean, scale * sd, location + scale * levels.T)
+
+    def _summarise_outcome(
+        self, columns: EncodedTable, quantiles: Sequence[float], n_jobs: int | None
+    ) -> Summary:
+        """Return the same where the noise is not normal, from the likelihood's functions."""
+        noise = self.likelihood.noise_of(self.trace)
+        noise = {name: values.reshape(-1, 1) for name, values in noise.items()}
+        parts = []
+        for _, f in self.blocks(columns, n_jobs):
+            mean, variance = self.likelihood.mean(f), self.likelihood.variance(f, noise)
+            sd = np.sqrt(mean.var(axis=0, ddof=min(len(f) - 1, 1)) + variance.mean(axis=0))
+            levels = outcome_quantiles(self.likelihood, f, noise, quantiles)
+            parts.append(Summary(mean.mean(axis=0), sd, levels))
+        return Summary(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
     def blocks(
         self, columns: EncodedTable, n_jobs: int | None = None
