@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import pickle
 import time
@@ -129,6 +130,25 @@ def test_a_state_must_suit_the_sampler():
         model_reader.read_model(with_state(1, [], changed=0))
 
 
+@pytest.mark.parametrize("make", [small_files.small_regressor, small_files.small_classifier])
+def test_a_state_has_its_fields_and_no_others(make):
+    header, arrays = small_files.opened(small_files.small_file(make))
+    prefix = "posterior.0.state.0."
+    names = [name.removeprefix(prefix) for name in arrays if name.startswith(prefix)]
+    for name in [*names, "surprise"]:
+        for junk in [*small_files.JUNK, [[1], [1, 2]]]:
+            # A number of the header in the place of an array, and beside it.
+            changed = copy.deepcopy(header)
+            changed["posteriors"][0]["states"][0][name] = junk
+            without = {key: array for key, array in arrays.items() if key != prefix + name}
+            for contents in (Contents(changed, without), Contents(changed, arrays)):
+                assert small_files.attempt(small_files.closed(contents)) == "refused", (name, junk)
+    for surprise in ("state.0.x", "state.7.rng", "draws.x", "trace.x"):
+        more = {**arrays, f"posterior.0.{surprise}": np.zeros(3)}
+        contents = Contents(header, more)
+        assert small_files.attempt(small_files.closed(contents)) == "refused", surprise
+
+
 def test_files_of_other_kinds(tmp_path):
     def refused(content, message):
         path = tmp_path / "file"
@@ -136,17 +156,19 @@ def test_files_of_other_kinds(tmp_path):
         with pytest.raises(ModelFileError, match=message):
             load(path)
 
-    refused(b"", "cut short, or no obliquebart file")
-    refused(b"a,b\n1,2\n" * 100, "cut short, or no obliquebart file")
-    refused(pickle.dumps(np.arange(100)), "no obliquebart file")
+    refused(b"", "cut short, or not an obliquebart file")
+    refused(b"a,b\n1,2\n" * 100, "cut short, or not an obliquebart file")
+    refused(pickle.dumps(np.arange(100)), "not an obliquebart file")
     refused(safetensors.numpy.save({"a": np.zeros(3)}), "no checksum")
-    refused(container.pack(Contents({"format": "x", "schema": 1}, {})), "is no obliquebart model")
-    with pytest.raises(ModelFileError, match="no regular file"):
+    refused(
+        container.pack(Contents({"format": "x", "schema": 1}, {})), "is not an obliquebart model"
+    )
+    with pytest.raises(ModelFileError, match="not a regular file"):
         load(tmp_path)
-    with pytest.raises(ModelFileError, match="no regular file"):
+    with pytest.raises(ModelFileError, match="not a regular file"):
         load("/dev/zero")
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ModelFileError, match="no regular file"):
+    with pytest.raises(ModelFileError, match="not a regular file"):
         load(tmp_path / "pipe")
 
 
