@@ -41,7 +41,7 @@ MOVES = replace(
     p_change=OURS.p_change,
     p_perturb=OURS.p_perturb,
     output_correlation=OURS.output_correlation,
-    stretch=OURS.stretch,
+    scale_jointly=OURS.scale_jointly,
 )
 BLEND = replace(MOVES, feature_scaling="blend")
 LEARNED = replace(BLEND, leaf_shape=OURS.leaf_shape)
@@ -67,7 +67,7 @@ VARIANTS: dict[str, tuple[Any, Length]] = {
     "+ eight short chains: the default": (OURS, None),
     "default, four chains of 1000 + 1000": (OURS, FOUR),
     "default without moves": (
-        replace(OURS, p_change=0.0, p_perturb=0.0, output_correlation=0.0, stretch=False),
+        replace(OURS, p_change=0.0, p_perturb=0.0, output_correlation=0.0, scale_jointly=False),
         None,
     ),
 }

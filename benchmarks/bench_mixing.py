@@ -45,7 +45,7 @@ SEED, REFERENCE_SEED = 0, 1
 
 ALL = PRESETS["default"]
 STRETCHED = replace(ALL, p_change=0.0, p_perturb=0.0, output_correlation=0.0)
-TEXTBOOK = replace(STRETCHED, stretch=False)
+TEXTBOOK = replace(STRETCHED, scale_jointly=False)
 REFERENCE, DEFAULT = "grow and prune", "all moves"
 STEPS = {
     REFERENCE: TEXTBOOK,

@@ -252,6 +252,20 @@ def test_a_pickle_holds_the_same_bytes(name):
     assert not hasattr(clone(again), "_fitted")
 
 
+class Renamed(ObliqueBARTRegressor):
+    """A user's own class."""
+
+
+def test_a_users_subclass_pickles_and_is_saved_as_its_base(tmp_path):
+    X = np.linspace(0, 1, 30).reshape(-1, 1)
+    model = Renamed(n_trees=5, n_burn=5, n_draws=5, n_chains=1, random_state=0).fit(X, X[:, 0])
+    again = pickle.loads(pickle.dumps(model))
+    assert type(again) is Renamed
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    model.save(tmp_path / "model.obart")
+    assert type(load(tmp_path / "model.obart")) is ObliqueBARTRegressor
+
+
 def test_an_unfitted_model_pickles():
     model = pickle.loads(pickle.dumps(ObliqueBARTRegressor(n_trees=7)))
     assert model.n_trees == 7

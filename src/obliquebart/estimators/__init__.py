@@ -17,7 +17,7 @@ __all__ = [
 
 # Those that a model file may name.
 ESTIMATORS: dict[str, type[ObliqueBART]] = {
-    estimator.__name__: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
+    estimator._saved_as: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
 }
 # The one for a task, where the user names no estimator.
 BY_TASK: dict[Task, type[ObliqueBART]] = {

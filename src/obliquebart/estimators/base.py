@@ -24,9 +24,9 @@ from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.sampling.progress import FitProgress
-from obliquebart.sampling.run import Run, RunRequest, check_seed, effective_jobs, new_seed, run
+from obliquebart.sampling.run import Run, RunRequest, new_seed, run
 from obliquebart.table import Encoding
-from obliquebart.validation import check_count, count_rows
+from obliquebart.validation import check_count, check_seed, count_rows, effective_jobs
 
 __all__ = ["ObliqueBART", "RandomState"]
 
@@ -58,6 +58,8 @@ class ObliqueBART(Savable, BaseEstimator):
     """The base of the estimators; each says by which likelihood it models outcomes."""
 
     _likelihood: ClassVar[Likelihood]
+    # The key in `ESTIMATORS` that a model file has; a user's subclass is saved as its base.
+    _saved_as: ClassVar[str]
 
     n_trees: int
     n_burn: int
@@ -158,7 +160,7 @@ class ObliqueBART(Savable, BaseEstimator):
             n_draws = posteriors[0].n_chains * posteriors[0].n_draws
         return self._set_fitted(
             Fitted(
-                estimator=type(self).__name__,
+                estimator=self._saved_as,
                 encoding=encoding,
                 posteriors=posteriors,
                 classes=outcome.classes,

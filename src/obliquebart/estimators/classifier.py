@@ -76,6 +76,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     """
 
     _likelihood = LIKELIHOODS["probit"]
+    _saved_as = "ObliqueBARTClassifier"
 
     def __init__(
         self,

@@ -17,7 +17,7 @@ class Fitted(NamedTuple):
     """The result of a fit: all that a model file holds besides the estimator's parameters."""
 
     estimator: str
-    """The name of its class."""
+    """Its name in `ESTIMATORS`."""
     encoding: Encoding
     posteriors: list[Posterior]
     """One for each of the likelihood's `titles`."""

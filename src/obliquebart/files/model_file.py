@@ -11,8 +11,9 @@ A file of schema 2 is a container (`container.py`) whose header has, besides `fo
 - `posteriors`: of each the calibrated `prior` (in the engine's units), the scale of the `outcome`,
   the number of chains, and the numbers of their `states`.
 
-Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable, and the tests
-have a file of each. Schema 1 lacks two fields of the prior, which then have their defaults.
+Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable, and
+`tests/files/fixtures` has a file of each. Schema 1 lacks two fields of the prior,
+`output_correlation` and `stretch`, which then have their defaults.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from obliquebart.files.chains import ChainReader
 from obliquebart.files.container import unpack
 from obliquebart.likelihood import Likelihood
 from obliquebart.model.outcome import Outcome, OutcomeScale
-from obliquebart.model.settings import SETTINGS_FIELDS, settings_from_dict, settings_to_dict
+from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.draws import split_draws, take_draws
 from obliquebart.posterior.posterior import Posterior
@@ -205,14 +205,14 @@ def _read_states(
 
 
 def _read_prior(prior: dict[str, Any]) -> dict[str, Any]:
-    settings = _core.Settings()
     if set(prior) == CONSTANT_PRIOR:
         return {"likelihood": field(prior, "likelihood", str), "n_trees": _size(prior, "n_trees")}
     # A field that is newer than the file has its default.
+    defaults = settings_to_dict(_core.Settings())
     for name in prior:
-        if name not in SETTINGS_FIELDS:
+        if name not in defaults:
             raise ModelFileError(f"its prior has an unknown field {name[:80]!r}")
-        field(prior, name, type(getattr(settings, name)))
+        field(prior, name, type(defaults[name]))
     try:
         settings = settings_from_dict(prior)
         settings.verify()

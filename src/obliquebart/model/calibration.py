@@ -40,7 +40,7 @@ def calibrate(parameters: CheckedHyperparameters, outcome: Outcome, p_cont: int)
             "p_change": parameters.p_change,
             "p_perturb": parameters.p_perturb,
             "output_correlation": parameters.preset.output_correlation,
-            "stretch": parameters.preset.stretch,
+            "stretch": parameters.preset.scale_jointly,
             "likelihood": likelihood.name,
             **_leaf_prior(parameters, outcome),
             **likelihood.noise_prior(parameters, outcome),

@@ -45,7 +45,7 @@ class Preset:
     # Of an output's deviation from its conditional mean with the one before; 0 is plain Gibbs.
     output_correlation: float
     # Whether a sampled leaf_sd is also scaled together with all outputs.
-    stretch: bool
+    scale_jointly: bool
     # Shape of the inverse-gamma hyperprior of leaf_sd^2, its mode at the calibrated value; None
     # fixes leaf_sd there. Numbers tell the scale of f, labels do not.
     leaf_shape: Mapping[Task, float] | None
@@ -73,7 +73,7 @@ PRESETS = {
         p_change=0.2,
         p_perturb=0.3,
         output_correlation=-0.95,
-        stretch=True,
+        scale_jointly=True,
         leaf_shape={"regression": 10.0, "classification": 1.0},
         robust_leaf=True,
         theta_weight=100.0,
@@ -88,7 +88,7 @@ PRESETS = {
         p_change=0.0,
         p_perturb=0.0,
         output_correlation=0.0,
-        stretch=False,
+        scale_jointly=False,
         leaf_shape=None,
         robust_leaf=False,
         theta_weight=None,

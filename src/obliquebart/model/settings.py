@@ -6,9 +6,11 @@ from typing import Any
 
 from obliquebart import _core
 
-__all__ = ["SETTINGS_FIELDS", "settings_from_dict", "settings_to_dict"]
+__all__ = ["settings_from_dict", "settings_to_dict"]
 
-SETTINGS_FIELDS = (
+# Names and order are those of model files, so neither changes. How many threads a chain has is no
+# part of a model.
+FIELDS = (
     *("n_trees", "alpha", "beta", "max_depth", "min_samples_leaf", "axis_rules"),
     *("likelihood", "offset", "leaf_sd", "leaf_sd_fixed", "leaf_shape", "leaf_rate"),
     *("sigma", "sigma_fixed", "nu", "lambda_"),
@@ -19,14 +21,13 @@ SETTINGS_FIELDS = (
 
 
 def settings_to_dict(settings: _core.Settings) -> dict[str, Any]:
-    """Return settings as plain values that pickle; the number of threads is no part of them."""
-    return {name: getattr(settings, name) for name in SETTINGS_FIELDS}
+    """Return settings as plain values."""
+    return {name: getattr(settings, name) for name in FIELDS}
 
 
-def settings_from_dict(values: dict[str, Any], n_threads: int = 1) -> _core.Settings:
-    """Return the settings that `settings_to_dict` wrote."""
+def settings_from_dict(values: dict[str, Any]) -> _core.Settings:
+    """Return the settings that `settings_to_dict` wrote; what is not given has its default."""
     settings = _core.Settings()
     for name, value in values.items():
         setattr(settings, name, value)
-    settings.n_threads = n_threads
     return settings

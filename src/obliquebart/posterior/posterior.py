@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,13 +13,14 @@ from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import settings_to_dict
 from obliquebart.posterior.draws import constant_draws, draws_from_arrays, split_draws, take_draws
-from obliquebart.posterior.summaries import PosteriorViews
+from obliquebart.posterior.joining import cut_chain, equal_chains, user_trace
+from obliquebart.posterior.summaries import PosteriorSummaries
 from obliquebart.sampling.chain import Chain, ChainProgress, State, Trace
 from obliquebart.sampling.memory import require_memory
-from obliquebart.sampling.run import Run, effective_jobs
+from obliquebart.sampling.run import Run
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
-from obliquebart.validation import check_choice, check_number
+from obliquebart.validation import check_choice, check_number, effective_jobs
 
 __all__ = ["Posterior", "Summary"]
 
@@ -28,7 +29,7 @@ BLOCK_NUMBERS = 4_000_000
 FloatArray = NDArray[np.float64]
 
 
-class Posterior(PosteriorViews):
+class Posterior(PosteriorSummaries):
     """Kept draws of a fitted ensemble.
 
     Draws are ordered by chain, then by sweep. All numbers are in the units of y (regression) or
@@ -93,14 +94,14 @@ class Posterior(PosteriorViews):
     ) -> Posterior:
         """Join the chains of a run, cut to a common length where the user stopped it."""
         units = LIKELIHOODS[settings.likelihood].trace_units(scale)
-        chains = [chain._replace(trace=_user_trace(chain.trace, units)) for chain in run.chains]
+        chains = [chain._replace(trace=user_trace(chain.trace, units)) for chain in run.chains]
         return cls._from_chains(chains, encoding, settings_to_dict(settings), scale)
 
     @classmethod
     def _from_chains(
         cls, chains: list[Chain], encoding: Encoding, settings: dict[str, Any], scale: OutcomeScale
     ) -> Posterior:
-        chains = _equal_chains(chains, encoding)
+        chains = equal_chains(chains, encoding)
         # Not into the first chain's own draws: a checkpoint may still hold them.
         draws = draws_from_arrays(chains[0].draws.to_arrays(), encoding)
         for chain in chains[1:]:
@@ -132,15 +133,15 @@ class Posterior(PosteriorViews):
         chains = []
         units = self.likelihood.trace_units(self.scale)
         for number, chain in enumerate(run.chains):
-            new = _user_trace(chain.trace, units)
+            new = user_trace(chain.trace, units)
             trace = {
                 name: np.concatenate([old[number], new[name]]) for name, old in self.trace.items()
             }
             trace["burn_sigma"] = self.burn_sigma[number]
             chains.append(chain._replace(trace=trace))
         # After an interrupt; here no chain is given up for the draws of another.
-        length = min(map(_length, chains))
-        chains = [_cut_chain(chain, length, self.encoding) for chain in chains]
+        length = min(int(chain.draws.n_draws) for chain in chains)
+        chains = [cut_chain(chain, length, self.encoding) for chain in chains]
         return self._from_chains(chains, self.encoding, self.settings, self.scale)
 
     @classmethod
@@ -150,7 +151,7 @@ class Posterior(PosteriorViews):
         """Return the posterior of an outcome without variation: ensembles of empty trees."""
         nan, zero, one = np.full(shape, np.nan), np.zeros(shape), np.ones(shape)
         trace = {"sigma": zero, "theta": nan, "leaf_sd": zero, "n_leaves": one, "depth": zero}
-        trace["axis_share"] = nan
+        trace |= {"axis_share": nan, **{s.name: zero for s in outcome.likelihood.noise}}
         trace.update({f"accept_{move}": nan for move in _core.MOVES})
         trace["burn_sigma"] = np.zeros((shape[0], 0))
         draws = constant_draws(shape[0] * shape[1], n_trees, encoding)
@@ -212,12 +213,8 @@ class Posterior(PosteriorViews):
             In the units of y; for classification the latent f plus its offset.
         """
         data = self.encode(X)
-        n_draws = int(self.draws.n_draws)
-        require_draws_memory(n_draws, data.n_rows, 1)
-        out = np.empty((n_draws, data.n_rows))
-        for rows, block in self.blocks(data, n_jobs):
-            out[:, rows] = block
-        return out
+        require_draws_memory(int(self.draws.n_draws), data.n_rows, 1)
+        return self._f(data, n_jobs)
 
     def mean(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return the posterior mean of f at the rows of X.
@@ -317,17 +314,19 @@ class Posterior(PosteriorViews):
         self, columns: EncodedTable, n_jobs: int | None = None
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield rows and all draws of f at them, in the units of y, a bounded number at a time."""
-        n_draws = int(self.draws.n_draws)
-        step = max(BLOCK_NUMBERS // max(n_draws, 1), 1)
-        jobs = effective_jobs(n_jobs)
+        step = max(BLOCK_NUMBERS // max(int(self.draws.n_draws), 1), 1)
         for begin in range(0, columns.n_rows, step):
             rows = slice(begin, min(begin + step, columns.n_rows))
-            part = columns.take(rows).to_core()
-            f = self.draws.predict(part, "identity", 0.0, jobs).astype(np.float64)
-            f += self._offset
-            f *= self.scale.scale
-            f += self.scale.location
-            yield rows, f
+            yield rows, self._f(columns.take(rows), n_jobs)
+
+    def _f(self, columns: EncodedTable, n_jobs: int | None) -> FloatArray:
+        """Return all draws of f in the units of y; the engine prepares every tree for this call."""
+        jobs = effective_jobs(n_jobs)
+        f: FloatArray = self.draws.predict(columns.to_core(), "identity", 0.0, jobs).astype(float)
+        f += self._offset
+        f *= self.scale.scale
+        f += self.scale.location
+        return f
 
     @property
     def _offset(self) -> float:
@@ -396,15 +395,15 @@ class Posterior(PosteriorViews):
         return Posterior(draws, trace, self.encoding, self.settings, self.scale)
 
 
-class Summary:
-    """Mean (n,), standard deviation (n,) and quantiles (n, k) at n rows."""
+class Summary(NamedTuple):
+    """What is known at n rows."""
 
-    __slots__ = ("mean", "quantiles", "sd")
-
-    def __init__(self, mean: FloatArray, sd: FloatArray, quantiles: FloatArray) -> None:
-        self.mean = mean
-        self.sd = sd
-        self.quantiles = quantiles
+    mean: FloatArray
+    """(n,)"""
+    sd: FloatArray
+    """(n,)"""
+    quantiles: FloatArray
+    """(n, number of quantiles)"""
 
 
 def check_quantiles(name: str, q: float | Sequence[float], kind: str) -> list[float]:
@@ -425,37 +424,3 @@ def require_draws_memory(n_draws: int, n_rows: int, n_columns: int) -> None:
         "Ask for a mean, an interval or quantiles, which are computed without holding the draws, "
         "or pass fewer rows at a time.",
     )
-
-
-def _equal_chains(chains: list[Chain], encoding: Encoding) -> list[Chain]:
-    """Cut the chains to a common number of draws, leaving out those that would cost more."""
-    lengths = [int(chain.draws.n_draws) for chain in chains]
-    if len(set(lengths)) == 1:
-        return chains
-    # With c chains kept, the c-th longest decides; keep as many draws as possible in all.
-    length = max(sorted(lengths), key=lambda n: n * sum(other >= n for other in lengths))
-    return [_cut_chain(chain, length, encoding) for chain in chains if _length(chain) >= length]
-
-
-def _length(chain: Chain) -> int:
-    return int(chain.draws.n_draws)
-
-
-def _cut_chain(chain: Chain, length: int, encoding: Encoding) -> Chain:
-    if _length(chain) == length:
-        return chain
-    trace = {
-        name: values if name == "burn_sigma" else values[:length]
-        for name, values in chain.trace.items()
-    }
-    # The state is later than the last draw that is left, so no structure is known to be equal.
-    state = chain.state and {**chain.state, "changed": np.ones_like(chain.state["changed"])}
-    return Chain(take_draws(chain.draws, np.arange(length), encoding), trace, state)
-
-
-def _user_trace(trace: Trace, units: dict[str, float]) -> Trace:
-    """Turn a chain's trace into the user's names and units."""
-    return {
-        f"accept_{name}" if name in _core.MOVES else name: values * units.get(name, 1.0)
-        for name, values in trace.items()
-    }

@@ -1,4 +1,4 @@
-"""What one may ask of a posterior besides predictions: convergence, and what it learnt."""
+"""What one may ask of a posterior besides predictions: convergence, rules, trees, ArviZ."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from obliquebart.exceptions import warn_caller
 from obliquebart.explain import rules, trees
 from obliquebart.posterior import arviz, diagnostics
 
-__all__ = ["PosteriorViews"]
+__all__ = ["PosteriorSummaries"]
 
 
-class PosteriorViews:
-    """The part of `Posterior` that forwards to diagnostics, inspection, trees and ArviZ."""
+class PosteriorSummaries:
+    """The part of `Posterior` that forwards to diagnostics, rules, trees and ArviZ."""
 
     def summary(
         self: Any, X: Any = None, *, rows: int | Sequence[int] = 10, n_jobs: int | None = None

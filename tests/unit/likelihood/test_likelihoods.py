@@ -68,6 +68,7 @@ def test_a_new_likelihood_is_one_class_and_one_registration(monkeypatch, tmp_pat
 
     class PriorRegressor(ObliqueBARTRegressor):
         _likelihood = Ignored()
+        _saved_as = "PriorRegressor"
 
     monkeypatch.setitem(LIKELIHOODS, "none", PriorRegressor._likelihood)
     monkeypatch.setitem(ESTIMATORS, "PriorRegressor", PriorRegressor)

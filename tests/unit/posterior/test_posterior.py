@@ -11,7 +11,7 @@ from scipy.stats import norm
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.posterior import posterior
 from obliquebart.posterior.draws import take_draws
-from obliquebart.posterior.posterior import _equal_chains
+from obliquebart.posterior.joining import equal_chains
 from obliquebart.sampling import memory
 from obliquebart.sampling.chain import Chain
 
@@ -172,7 +172,7 @@ def test_chains_are_cut_to_keep_the_most_draws(model, lengths, expected):
         )
         for n in lengths
     ]
-    cut = _equal_chains(chains, encoding)
+    cut = equal_chains(chains, encoding)
     assert [chain.draws.n_draws for chain in cut] == expected
     assert [len(chain.trace["sigma"]) for chain in cut] == expected
     assert all(len(chain.trace["burn_sigma"]) == 3 for chain in cut)

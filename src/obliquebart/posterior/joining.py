@@ -1,0 +1,47 @@
+"""Chains of a run, made ready to be joined: in the user's units and of one length."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from obliquebart import _core
+from obliquebart.posterior.draws import take_draws
+from obliquebart.sampling.chain import Chain, Trace
+from obliquebart.table import Encoding
+
+__all__ = ["cut_chain", "equal_chains", "user_trace"]
+
+
+def user_trace(trace: Trace, units: Mapping[str, float]) -> Trace:
+    """Turn a chain's trace into the user's names and units."""
+    return {
+        f"accept_{name}" if name in _core.MOVES else name: values * units.get(name, 1.0)
+        for name, values in trace.items()
+    }
+
+
+def equal_chains(chains: list[Chain], encoding: Encoding) -> list[Chain]:
+    """Cut the chains to a common number of draws, leaving out those that would cost more."""
+    lengths = [int(chain.draws.n_draws) for chain in chains]
+    # With c chains kept, the c-th longest decides; keep as many draws as possible in all.
+    length = max(sorted(lengths), key=lambda n: n * sum(other >= n for other in lengths))
+    return [
+        cut_chain(chain, length, encoding)
+        for chain, n in zip(chains, lengths, strict=True)
+        if n >= length
+    ]
+
+
+def cut_chain(chain: Chain, length: int, encoding: Encoding) -> Chain:
+    """Return a chain with the first so many draws."""
+    if chain.draws.n_draws == length:
+        return chain
+    trace = {
+        name: values if name == "burn_sigma" else values[:length]
+        for name, values in chain.trace.items()
+    }
+    # The state is later than the last draw that is left, so no structure is known to be equal.
+    state = chain.state and {**chain.state, "changed": np.ones_like(chain.state["changed"])}
+    return Chain(take_draws(chain.draws, np.arange(length), encoding), trace, state)
