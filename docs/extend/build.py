@@ -1,6 +1,6 @@
 """Make the tutorials' changes in a copy of the sources: new files, and a line for each.
 
-    python docs/extend/build.py FOLDER
+python docs/extend/build.py FOLDER
 """
 
 import shutil
@@ -29,7 +29,9 @@ SIGN_RULES = {
     "cpp/model/settings.h": {
         "  double theta = 0.5;": "  bool sign_rules = false;  // sums and differences\n  double theta = 0.5;"
     },
-    "cpp/model/rule_prior.h": {"  bool axis_rules_;\n": "  bool axis_rules_;\n  bool sign_rules_;\n"},
+    "cpp/model/rule_prior.h": {
+        "  bool axis_rules_;\n": "  bool axis_rules_;\n  bool sign_rules_;\n"
+    },
     "cpp/model/rule_prior.cpp": {
         "      axis_rules_(settings.rules.axis_rules),\n": (
             "      axis_rules_(settings.rules.axis_rules),\n"
