@@ -39,7 +39,7 @@ std::vector<T> from_numpy(const nb::dict& arrays, const std::string& name, std::
   if (!nb::try_cast(arrays[name.c_str()], array, false))
     throw nb::value_error(("array " + name + " has the wrong type").c_str());
   if (array.ndim() != n_dim)
-    throw nb::value_error(("array " + name + " has the wrong number of dimensions").c_str());
+    throw nb::value_error(("array " + name + " has the wrong shape").c_str());
   return std::vector<T>(array.data(), array.data() + array.size());
 }
 
