@@ -10,8 +10,8 @@ namespace {
 void apply_probit(float* f, float offset, std::int64_t n) { normal_kernels().cdf(f, offset, n); }
 
 constexpr Link kLinks[] = {
-    {"identity", nullptr},
-    {"probit", apply_probit},
+    {"identity", nullptr, nullptr},
+    {"probit", nullptr, apply_probit},
 };
 
 }  // namespace

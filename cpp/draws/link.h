@@ -1,4 +1,4 @@
-// From f to the scale of the user: f itself, or a probability.
+// From the outputs of the trees to the scale of the user: their sum f itself, or a probability.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@ namespace obart {
 
 struct Link {
   const char* name;
+  float (*term)(float output);                            // what is summed, or null: the outputs
   void (*apply)(float* f, float offset, std::int64_t n);  // or null: f as it is
 };
 

@@ -49,7 +49,10 @@ class BlockPredictor {
       for (std::int64_t d = first; d < first + n; ++d) {
         update_codes(d, m);
         const std::span<const float> outputs = draws_.outputs(d, m);
-        std::copy(outputs.begin(), outputs.end(), table);
+        if (options_.link.term == nullptr)
+          std::copy(outputs.begin(), outputs.end(), table);
+        else
+          std::transform(outputs.begin(), outputs.end(), table, options_.link.term);
         kernels_.accumulate(f_.data() + (d - first) * kPredictRows, codes(m), table,
                             outputs.size() > kNarrowCodes + 1, n_groups_);
       }
@@ -233,7 +236,7 @@ void summarise(const Draws& draws, const Data& data, const PredictOptions& optio
                const SummaryRequest& request, const SummaryOutput& out) {
   Summarise work{draws, data, request, out};
   if (request.noise_sd != nullptr) {
-    if (options.link.apply != nullptr)
+    if (options.link.apply != nullptr || options.link.term != nullptr)
       throw std::invalid_argument("summarise: noise goes with the identity link only");
     double smallest = std::numeric_limits<double>::infinity();
     for (std::int64_t d = 0; d < draws.n_draws(); ++d) {

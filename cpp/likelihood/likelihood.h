@@ -27,7 +27,7 @@ inline constexpr const char* kLikelihoodNames[] = {
 #undef OBART_LIKELIHOOD
 };
 
-// A scale that is drawn: it goes into the trace under its name, and into the state.
+// A scale that is drawn, which the trace has under its name.
 struct NamedScale {
   std::string name;
   double value;
@@ -45,6 +45,9 @@ class Likelihood {
  public:
   explicit Likelihood(const LikelihoodSettings& settings) : settings_(settings) {}
   virtual ~Likelihood() = default;
+
+  // How many ensembles a chain needs.
+  virtual std::size_t n_ensembles() const { return 1; }
 
   // The standard deviation of the noise of a row of weight one, given latents: where it starts, and
   // a draw from its prior.
@@ -72,8 +75,8 @@ class Likelihood {
   virtual void begin_scaling(const Ensembles& ensembles, std::size_t e, double sigma);
   virtual double log_scaled(double factor) const;
 
-  // What the likelihood has of its own: scales to be traced, and fields of the state (latents that
-  // a sweep does not draw before it uses them).
+  // What the likelihood has of its own: scales to be traced, and fields of the state (scales, and
+  // latents that a sweep does not draw before it uses them).
   virtual std::vector<NamedScale> scales() const { return {}; }
   virtual void add_fields(std::vector<Field>&) {}
 

@@ -6,7 +6,10 @@ namespace {
 
 class None final : public Likelihood {
  public:
-  explicit None(const Settings& settings) : Likelihood(settings.likelihood) {}
+  explicit None(const Settings& settings)
+      : Likelihood(settings.likelihood), n_ensembles_(settings.ensembles.size()) {}
+
+  std::size_t n_ensembles() const override { return n_ensembles_; }  // any number
 
   void set_y(const double* y, Ensembles& ensembles) override {
     for (Ensemble& f : ensembles) {
@@ -19,6 +22,9 @@ class None final : public Likelihood {
   }
   void begin_scaling(const Ensembles&, std::size_t, double) override {}
   double log_scaled(double) const override { return 0.0; }
+
+ private:
+  std::size_t n_ensembles_;
 };
 
 }  // namespace

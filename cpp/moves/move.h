@@ -65,7 +65,7 @@ class MoveContext {
   std::vector<double> log_int_;
 };
 
-// A move: fills a proposal whose `move` and `effect` are set already.
+// A move: fills a proposal, of which only `move` is set already.
 using Propose = void (*)(MoveContext& context, const Tree& tree, RulePools& pools, Rng& rng,
                          Proposal& proposal);
 

@@ -281,7 +281,8 @@ void bind_sampler(nb::module_& m) {
           [](Sampler& s, const nb::dict& state) { s.restore(record_from_dict(s.state(), state)); },
           "state"_a)
       .def(
-          "set_draws", [](Sampler& s, const Draws& draws) { s.set_draws(draws); }, "draws"_a)
+          "set_draws", [](Sampler& s, const Draws& draws, std::size_t e) { s.set_draws(draws, e); },
+          "draws"_a, "ensemble"_a = 0)
       .def(
           "set_ensemble",
           [](Sampler& s, const Draws& draws, std::int64_t index, std::size_t e) {
@@ -339,14 +340,14 @@ NB_MODULE(_core, m) {
   m.def(
       "check_state",
       [](const Settings& settings, std::int64_t p_cont, const std::vector<std::uint32_t>& n_levels,
-         const nb::dict& state, const std::optional<Draws>& kept) {
+         const nb::dict& state, const std::vector<Draws>& kept) {
         const Data data = Data::without_columns(count_state_rows(state), p_cont, n_levels);
         ChainState chain(data, settings, Rng(0, 0), false);
-        chain.check(record_from_dict(chain, state),
-                    kept ? std::vector{*kept} : std::vector<Draws>{});
+        chain.check(record_from_dict(chain, state), kept);
       },
-      "settings"_a, "p_cont"_a, "n_levels"_a, "state"_a, "kept"_a.none(),
-      "Raise ValueError unless a chain with these settings could go on from this state.");
+      "settings"_a, "p_cont"_a, "n_levels"_a, "state"_a, "kept"_a,
+      "Raise ValueError unless a chain with these settings could go on from this state, and append "
+      "to what it has kept: draws by ensemble, or none.");
   m.def(
       "draw_prior",
       [](std::shared_ptr<Data> data, const Settings& settings, std::uint64_t seed,

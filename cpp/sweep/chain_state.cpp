@@ -53,6 +53,10 @@ bool follows(const Draws& kept, const Draws& trees, const std::vector<std::uint8
 
 ChainState::ChainState(const Data& data, const Settings& settings, const Rng& start, bool has_rows)
     : rng(start), likelihood(make_likelihood(data, settings)), sigma(likelihood->first_sigma()) {
+  if (settings.ensembles.size() != likelihood->n_ensembles())
+    throw std::invalid_argument("a chain with the likelihood " + settings.likelihood.name +
+                                " must have " + std::to_string(likelihood->n_ensembles()) +
+                                " ensembles, not " + std::to_string(settings.ensembles.size()));
   for (const EnsembleSettings& ensemble : settings.ensembles)
     ensembles.emplace_back(data, ensemble, has_rows);
 }

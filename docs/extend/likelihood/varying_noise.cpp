@@ -11,6 +11,7 @@ class VaryingNoise final : public Likelihood {
  public:
   explicit VaryingNoise(const Settings& settings) : Likelihood(settings.likelihood) {}
 
+  std::size_t n_ensembles() const override { return 2; }
   double first_sigma() const override { return 1.0; }
   double draw_prior_sigma(Rng&) const override { return 1.0; }
 

@@ -21,5 +21,6 @@ ESTIMATORS: dict[str, type[ObliqueBART]] = {
 }
 # The one for a task, where the user names no estimator.
 BY_TASK: dict[Task, type[ObliqueBART]] = {
-    estimator._likelihood.task: estimator for estimator in ESTIMATORS.values()
+    "regression": ObliqueBARTRegressor,
+    "classification": ObliqueBARTClassifier,
 }
