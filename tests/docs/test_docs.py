@@ -1,7 +1,7 @@
 """What the documentation shows works: doctests, code blocks, commands, gallery, figures.
 
-Sampling is cut short here; `make docs` runs the gallery at full length. The tutorials' changes of the
-core are in `test_extend.py`.
+Sampling is cut short here; `make docs` runs the gallery at full length. `test_extend.py` has the
+tutorials' changes of the core.
 """
 
 from __future__ import annotations
