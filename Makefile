@@ -93,7 +93,7 @@ $(VERSIONS:%=test-%): test-%: .venvs/%/.built
 
 .PHONY: calibrate
 calibrate: build  ## Run the long statistical tests
-	.venv/bin/python -m pytest -m long --timeout=0 $(PYTEST_ARGS)
+	$(call driver,dev) .venv/bin/python -m pytest -m long --timeout=0 $(PYTEST_ARGS)
 
 .PHONY: instructions
 instructions: build  ## Compare the instructions per sweep with those recorded (needs valgrind)
@@ -101,7 +101,7 @@ instructions: build  ## Compare the instructions per sweep with those recorded (
 
 .PHONY: bugs
 bugs: .venv-bugs/.built  ## Show that the tests catch every planted bug
-	.venv-bugs/bin/python tests/planted/run.py
+	$(call driver,bugs) .venv-bugs/bin/python tests/planted/run.py
 
 .venv-bugs/.tools: pyproject.toml
 	$(call new-env,$(PYTHON),.venv-bugs)

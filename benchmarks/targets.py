@@ -85,8 +85,8 @@ def _traffic(row: Row, ns: float) -> str:
     share = speed / row[f"{level}_gb_s"]
     kind = "bandwidth" if share > 0.6 else "instructions more than bandwidth"
     told = (
-        f"{kind}: {_show(row['bytes_per_row_tree'])} bytes per row and tree, {_show(speed)} GB/s of "
-        f"the {_show(row[f'{level}_gb_s'])} that `a += b` reaches in {level}"
+        f"{kind}: {_show(row['bytes_per_row_tree'])} bytes per row and tree, {_show(speed)} GB/s "
+        f"of the {_show(row[f'{level}_gb_s'])} that `a += b` reaches in {level}"
     )
     slower = row["same_trees_over_reference"]
     if slower > 1.1:  # what cannot be instructions: they are the same

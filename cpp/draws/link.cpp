@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "likelihood/normal_kernels.h"
+#include "base/normal_kernels.h"
 
 namespace obart {
 namespace {

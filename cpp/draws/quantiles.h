@@ -7,7 +7,7 @@
 #include <limits>
 #include <span>
 
-#include "likelihood/normal_kernels.h"
+#include "base/normal_kernels.h"
 
 namespace obart {
 

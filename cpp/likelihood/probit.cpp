@@ -1,7 +1,7 @@
 // y = 1(z > 0), z ~ N(offset + f, 1). Albert and Chib: given z, all else is regression.
+#include "base/normal_kernels.h"
 #include "base/planted_bugs.h"
 #include "likelihood/likelihood.h"
-#include "likelihood/normal_kernels.h"
 
 namespace obart {
 namespace {

@@ -16,54 +16,6 @@
 namespace obart {
 namespace lp_detail {
 
-// Plain IEEE arithmetic (Dekker, Knuth), no fused operations: the same bits on any machine.
-static DoubleDouble quick_two_sum(double a, double b) {
-  const double sum = a + b;
-  return {sum, b - (sum - a)};
-}
-static DoubleDouble two_sum(double a, double b) {
-  const double sum = a + b;
-  const double t = sum - a;
-  return {sum, (a - (sum - t)) + (b - t)};
-}
-static DoubleDouble two_product(double a, double b) {
-  constexpr double splitter = 134217729.0;  // 2^27 + 1
-  const double product = a * b;
-  const double ta = splitter * a, tb = splitter * b;
-  const double a_hi = ta - (ta - a), b_hi = tb - (tb - b);
-  const double a_lo = a - a_hi, b_lo = b - b_hi;
-  return {product, ((a_hi * b_hi - product) + a_hi * b_lo + a_lo * b_hi) + a_lo * b_lo};
-}
-static DoubleDouble operator-(DoubleDouble a) { return {-a.hi, -a.lo}; }
-static DoubleDouble operator+(DoubleDouble a, DoubleDouble b) {
-  const DoubleDouble s = two_sum(a.hi, b.hi), t = two_sum(a.lo, b.lo);
-  const DoubleDouble r = quick_two_sum(s.hi, s.lo + t.hi);
-  return quick_two_sum(r.hi, r.lo + t.lo);
-}
-static DoubleDouble operator-(DoubleDouble a, DoubleDouble b) { return a + (-b); }
-static DoubleDouble operator*(DoubleDouble a, DoubleDouble b) {
-  const DoubleDouble p = two_product(a.hi, b.hi);
-  return quick_two_sum(p.hi, p.lo + (a.hi * b.lo + a.lo * b.hi));
-}
-static DoubleDouble operator/(DoubleDouble a, DoubleDouble b) {
-  const double q1 = a.hi / b.hi;
-  DoubleDouble rest = a - b * q1;
-  const double q2 = rest.hi / b.hi;
-  rest = rest - b * q2;
-  return quick_two_sum(q1, q2) + DoubleDouble(rest.hi / b.hi);
-}
-static bool operator<(DoubleDouble a, DoubleDouble b) {
-  return a.hi < b.hi || (a.hi == b.hi && a.lo < b.lo);
-}
-static bool operator>(DoubleDouble a, DoubleDouble b) { return b < a; }
-
-static double to_double(double x) { return x; }
-static double to_double(DoubleDouble x) { return x.hi + x.lo; }
-template <class Real>
-static Real absolute(Real x) {
-  return x < Real(0.0) ? -x : x;
-}
-
 // Relative to the scale of the variable or row, except `pivot`: to the largest coefficient.
 template <class Real>
 struct Tolerance;

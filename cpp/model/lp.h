@@ -5,6 +5,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "base/double_double.h"
+
 namespace obart {
 
 // max objective'x  subject to  a x <= b,  lower <= x <= upper.
@@ -27,14 +29,6 @@ struct LpResult {
 };
 
 namespace lp_detail {
-
-// Unevaluated sum of two doubles, about 32 digits: for cells that doubles cannot decide.
-struct DoubleDouble {
-  double hi = 0.0;
-  double lo = 0.0;
-  DoubleDouble() = default;
-  DoubleDouble(double high, double low = 0.0) : hi(high), lo(low) {}
-};
 
 template <class Real>
 struct Candidate {
@@ -79,7 +73,7 @@ class LpWorkspace {
   std::vector<unsigned char> at_upper;  // the vertex of the box where the objective is largest
   std::vector<double> negated;          // objective
   lp_detail::Buffers<double> fast;
-  lp_detail::Buffers<lp_detail::DoubleDouble> precise;
+  lp_detail::Buffers<DoubleDouble> precise;
 
   // Problems of this size will need no memory.
   void reserve(std::size_t n_rows, std::size_t n_cols) {

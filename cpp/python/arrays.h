@@ -30,14 +30,16 @@ nb::ndarray<nb::numpy, T> copy_to_numpy(const std::vector<T>& values,
   return to_numpy(std::vector<T>(values), std::move(shape));
 }
 
-// An array of a dictionary, of exactly this type.
+// An array of a dictionary, of exactly this type and number of dimensions.
 template <class T>
-std::vector<T> from_numpy(const nb::dict& arrays, const std::string& name) {
+std::vector<T> from_numpy(const nb::dict& arrays, const std::string& name, std::size_t n_dim = 1) {
   if (!arrays.contains(name.c_str()))
     throw nb::value_error(("array " + name + " is missing").c_str());
   nb::ndarray<const T, nb::c_contig, nb::device::cpu> array;
   if (!nb::try_cast(arrays[name.c_str()], array, false))
     throw nb::value_error(("array " + name + " has the wrong type").c_str());
+  if (array.ndim() != n_dim)
+    throw nb::value_error(("array " + name + " has the wrong shape").c_str());
   return std::vector<T>(array.data(), array.data() + array.size());
 }
 

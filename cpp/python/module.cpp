@@ -93,9 +93,9 @@ void bind_ensemble_settings(Class& c, Get ensemble) {
   for (std::size_t k = static_cast<std::size_t>(MoveKind::prune) + 1; k < kNumMoves; ++k) {
     const std::string name = std::string("p_") + kMoveNames[k];
     c.names.append(name);
-    c.def_prop_rw(name.c_str(),
-                  [=](Owner& s) { return moves(s).share[k]; },
-                  [=](Owner& s, double share) { moves(s).share[k] = share; });
+    c.def_prop_rw(
+        name.c_str(), [=](Owner& s) { return moves(s).share[k]; },
+        [=](Owner& s, double share) { moves(s).share[k] = share; });
   }
 }
 
@@ -103,9 +103,10 @@ void bind_settings(nb::module_& m) {
   SettingsClass<EnsembleSettings> e(m, "EnsembleSettings", "Settings of an ensemble of a chain.");
   bind_ensemble_settings(e, [](EnsembleSettings& s) -> auto& { return s; });
 
-  SettingsClass<Settings> c(m, "Settings",
-                         "Settings of a chain, in units of the standardised outcome. Those of its "
-                         "first ensemble have their names here too.");
+  SettingsClass<Settings> c(
+      m, "Settings",
+      "Settings of a chain, in units of the standardised outcome. Those of its "
+      "first ensemble have their names here too.");
   bind_ensemble_settings(c, [](Settings& s) -> auto& { return s.ensembles[0]; });
   const auto likelihood = [](Settings& s) -> auto& { return s.likelihood; };
   bind_part(c, "likelihood", likelihood, &LikelihoodSettings::name);

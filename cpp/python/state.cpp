@@ -90,13 +90,12 @@ Draws draws_from_dict(const nb::dict& arrays, const std::string& prefix, std::in
   DrawArrays a;
   DrawArrays::for_each(
       [&]<class T>(const char* name, std::vector<T>& array) {
-        array = from_numpy<T>(arrays, prefix + name);
+        const bool is_table = std::string_view(name) == "structure_of";
+        array = from_numpy<T>(arrays, prefix + name, is_table ? 2 : 1);
       },
       a);
   const auto structure_of = nb::cast<nb::ndarray<const std::uint32_t, nb::device::cpu>>(
       arrays[(prefix + "structure_of").c_str()]);
-  if (structure_of.ndim() != 2)
-    throw nb::value_error("draws: structure_of must have two dimensions");
   return Draws::from_arrays(std::move(a), static_cast<std::int64_t>(structure_of.shape(0)),
                             static_cast<std::int64_t>(structure_of.shape(1)), p_cont,
                             std::move(n_levels));

@@ -6,9 +6,11 @@ import math
 import numbers
 from typing import Any
 
+import joblib
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import DataConversionWarning
+from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from obliquebart.exceptions import warn_caller
@@ -21,8 +23,10 @@ __all__ = [
     "check_number",
     "check_outcome",
     "check_pair",
+    "check_seed",
     "check_weights",
     "count_rows",
+    "effective_jobs",
     "whole_weights",
 ]
 
@@ -76,6 +80,33 @@ def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> Any:
         if type(value) is type(choice) and value == choice:
             return choice
     raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}.")
+
+
+def check_seed(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
+    """Return scikit-learn's random state, with the parameter's name in the error."""
+    try:
+        state: np.random.RandomState = check_random_state(random_state)
+    except ValueError as error:
+        raise ValueError(
+            f"random_state={random_state!r} must be None, an integer in [0, 2^32) or a "
+            "numpy.random.RandomState."
+        ) from error
+    return state
+
+
+def effective_jobs(n_jobs: int | None) -> int:
+    """Return how many jobs `n_jobs` means here, as joblib counts (None: 1, or the context's)."""
+    if n_jobs is not None and (
+        isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer))
+    ):
+        raise TypeError(
+            f"n_jobs={n_jobs!r} must be None or an integer, not {type(n_jobs).__name__}."
+        )
+    if n_jobs == 0:
+        raise ValueError(
+            "n_jobs=0 is out of range: use None, a positive number, or -1 for all cores."
+        )
+    return max(int(joblib.effective_n_jobs(n_jobs)), 1)
 
 
 def _one_dimensional(y: object, n_rows: int) -> NDArray[Any]:

@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "backend/cpu/kernels.h"
+#include "base/normal_kernels.h"
 #include "base/random.h"
-#include "likelihood/normal_kernels.h"
 #include "model/data.h"
 
 namespace obart::testing {

@@ -11,7 +11,6 @@ from scipy.optimize import linprog
 
 from helpers.probes import probes
 
-
 AGREEMENT = 1e-9
 
 

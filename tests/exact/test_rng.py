@@ -17,7 +17,6 @@ from scipy import special, stats
 
 from helpers.probes import probes
 
-
 ALARM = 1e-5
 TINY = np.finfo(np.float64).tiny
 BELOW_ONE = 1 - 2.0**-53

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import warnings
-from functools import cache
 
 import numpy as np
 
@@ -69,11 +68,13 @@ def fit_anew(name):
         return MODELS[name]()
 
 
-_fit_once = cache(fit_anew)
-
-
 def fitted(name):
-    return copy.deepcopy(_fit_once(name))
+    if name not in _FITTED:
+        _FITTED[name] = fit_anew(name)
+    return copy.deepcopy(_FITTED[name])
+
+
+_FITTED: dict[str, object] = {}
 
 
 def inputs(name):

@@ -24,9 +24,9 @@ from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.sampling.progress import FitProgress
-from obliquebart.sampling.run import Run, RunRequest, check_seed, effective_jobs, new_seed, run
+from obliquebart.sampling.run import Run, RunRequest, new_seed, run
 from obliquebart.table import Encoding
-from obliquebart.validation import check_count, count_rows
+from obliquebart.validation import check_count, check_seed, count_rows, effective_jobs
 
 __all__ = ["ObliqueBART", "RandomState"]
 

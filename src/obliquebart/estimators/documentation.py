@@ -76,8 +76,10 @@ def with_shared_parameters(cls: T) -> T:
     It gets the shared parameters that the constructor has, beside those that the class describes
     itself, in the constructor's order and with its defaults.
     """
+    if cls.__doc__ is None:  # python -OO
+        return cls
     before, heading, rest = re.split(
-        r"(Parameters\n-+\n)", inspect.cleandoc(cls.__doc__ or ""), maxsplit=1
+        r"(Parameters\n-+\n)", inspect.cleandoc(cls.__doc__), maxsplit=1
     )
     own, after = rest.split("\n\n", 1)
     described = _entries(SHARED) | _entries(own)

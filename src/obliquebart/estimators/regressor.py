@@ -15,9 +15,8 @@ from obliquebart.estimators.fitted import Fitted
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.parameters import CATEGORICAL_FEATURES, DEFAULTS, PROGRESS, SCHEDULES
 from obliquebart.posterior.posterior import FloatArray, check_quantiles
-from obliquebart.sampling.run import check_seed
 from obliquebart.table.dask import map_rows
-from obliquebart.validation import check_count, check_number
+from obliquebart.validation import check_count, check_number, check_seed
 
 __all__ = ["ObliqueBARTRegressor"]
 

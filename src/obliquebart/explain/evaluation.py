@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart.model.outcome import OutcomeScale
 from obliquebart.model.parameters import Task
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.diagnostics import choose_rows
@@ -220,7 +219,7 @@ def _evaluate_numbers(
         low=interval[:, 0],
         high=interval[:, 1],
         pit=pit,
-        sigma=float(likelihood.noise_sd(noise, OutcomeScale()).mean()),
+        sigma=float(np.sqrt(likelihood.variance(mean[:1], noise)).mean()),
         coverage=1.0 - 2.0 * tail,
         n_table=encoded.n_rows,
     )

@@ -109,9 +109,7 @@ class ChainReader:
         columns = self._columns
         try:
             whole = state if has_target else {**state, "target": _any_target(state)}
-            _core.check_state(
-                self._settings, columns.p_cont, list(columns.n_levels), whole, kept
-            )
+            _core.check_state(self._settings, columns.p_cont, list(columns.n_levels), whole, kept)
         except (ValueError, TypeError, OverflowError) as error:
             raise ModelFileError(f"{prefix[:-1]}: {error}") from error
         return state

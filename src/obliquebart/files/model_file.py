@@ -12,8 +12,8 @@ A file of schema 3 is a container (`container.py`) whose header has, besides `fo
   the number of chains, and the numbers of their `states`.
 
 Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable, and the tests
-have a file of each. Schema 1 lacks two fields of the prior, which then have their defaults; schema 2
-calls `scale_jointly` by another name.
+have a file of each. Schema 1 lacks two fields of the prior, which then have their defaults;
+schema 2 calls `scale_jointly` by another name.
 """
 
 from __future__ import annotations

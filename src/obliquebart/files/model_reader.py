@@ -207,15 +207,15 @@ def _read_states(
 
 
 def _read_prior(prior: dict[str, Any]) -> dict[str, Any]:
-    settings = _core.Settings()
     if set(prior) == CONSTANT_PRIOR:
         return {"likelihood": field(prior, "likelihood", str), "n_trees": _size(prior, "n_trees")}
     # A field that is newer than the file has its default.
     prior = {RENAMED.get(name, name): value for name, value in prior.items()}
+    defaults = settings_to_dict(_core.Settings())
     for name in prior:
-        if name not in _core.SETTINGS:
+        if name not in defaults:
             raise ModelFileError(f"its prior has an unknown field {name[:80]!r}")
-        field(prior, name, type(getattr(settings, name)))
+        field(prior, name, type(defaults[name]))
     try:
         settings = settings_from_dict(prior)
         settings.verify()

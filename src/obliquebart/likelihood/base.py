@@ -151,14 +151,15 @@ class Likelihood(ABC):
         """Return the mean of an outcome."""
 
     @abstractmethod
-    def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray:
+    def variance(self, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the variance of an outcome of weight one given f."""
+
+    def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray | None:
         """Return the standard deviation of normal noise per draw, in the engine's units.
 
-        Raises
-        ------
-        ValueError
-            If an outcome is not f plus normal noise.
+        None where an outcome is not f plus normal noise: its quantiles then come from `cdf`.
         """
+        return None
 
     @abstractmethod
     def simulate(

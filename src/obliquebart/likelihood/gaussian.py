@@ -120,6 +120,9 @@ class Gaussian(Likelihood):
         """Return f itself."""
         return f
 
+    def variance(self, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
+        return np.broadcast_arrays(noise["sigma"] ** 2, f)[0]
+
     def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray:
         """Return sigma, of a row of weight one."""
         return np.asarray(noise["sigma"].ravel() / (scale.scale or 1.0), dtype=np.float64)

@@ -107,11 +107,8 @@ class Probit(Likelihood):
         """Return the probability of the class."""
         return np.asarray(ndtr(f), dtype=np.float64)
 
-    def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray:
-        """Raise ValueError: a label has no interval."""
-        raise ValueError(
-            'kind="outcome" is for numbers: of a label, kind="mean" gives the probability.'
-        )
+    def variance(self, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
+        return np.asarray(ndtr(f) * ndtr(-f), dtype=np.float64)
 
     def simulate(
         self,
@@ -136,6 +133,6 @@ class Probit(Likelihood):
         return np.asarray(repetitions * log_probability, dtype=np.float64)
 
     def cdf(self, y: FloatArray, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the probability below a label plus half of its own."""
-        probability = ndtr(f)
-        return np.asarray(np.where(y > 0.5, 1.0 - probability / 2, (1.0 - probability) / 2))
+        """Return the distribution of 0 and 1."""
+        steps = ndtr(-f) * np.heaviside(y, 0.5) + ndtr(f) * np.heaviside(y - 1.0, 0.5)
+        return np.asarray(steps, dtype=np.float64)

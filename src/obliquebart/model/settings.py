@@ -8,15 +8,15 @@ from obliquebart import _core
 
 __all__ = ["settings_from_dict", "settings_to_dict"]
 
+
 def settings_to_dict(settings: _core.Settings) -> dict[str, Any]:
-    """Return settings as plain values that pickle; the number of threads is no part of them."""
+    """Return settings as plain values; the number of threads is no part of them."""
     return {name: getattr(settings, name) for name in _core.SETTINGS}
 
 
-def settings_from_dict(values: dict[str, Any], n_threads: int = 1) -> _core.Settings:
-    """Return the settings that `settings_to_dict` wrote."""
+def settings_from_dict(values: dict[str, Any]) -> _core.Settings:
+    """Return the settings that `settings_to_dict` wrote; what is not given has its default."""
     settings = _core.Settings()
     for name, value in values.items():
         setattr(settings, name, value)
-    settings.n_threads = n_threads
     return settings

@@ -229,9 +229,6 @@ def draws_from_arrays(arrays: Mapping[str, NDArray[Any]], columns: Columns) -> _
     ValueError
         If they hold no draws of a model with these columns; the message names the array.
     """
-    for name in _core.DRAW_FORMAT:
-        if name in arrays and np.ndim(arrays[name]) != (2 if name == "structure_of" else 1):
-            raise ValueError(f"draws: array {name} has the wrong shape {np.shape(arrays[name])}")
     return _core.Draws.from_arrays(dict(arrays), columns.p_cont, list(columns.n_levels))
 
 

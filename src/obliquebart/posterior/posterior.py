@@ -14,13 +14,14 @@ from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import settings_to_dict
 from obliquebart.posterior.draws import constant_draws, draws_from_arrays, split_draws, take_draws
 from obliquebart.posterior.joining import cut_chain, equal_chains, user_trace
+from obliquebart.posterior.outcome_quantiles import outcome_quantiles
 from obliquebart.posterior.summaries import PosteriorSummaries
 from obliquebart.sampling.chain import Chain, ChainProgress, State, Trace
 from obliquebart.sampling.memory import require_memory
-from obliquebart.sampling.run import Run, effective_jobs
+from obliquebart.sampling.run import Run
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
-from obliquebart.validation import check_choice, check_number
+from obliquebart.validation import check_choice, check_number, effective_jobs
 
 __all__ = ["Posterior", "Summary"]
 
@@ -213,12 +214,8 @@ class Posterior(PosteriorSummaries):
             In the units of y; for classification the latent f plus its offset.
         """
         data = self.encode(X)
-        n_draws = int(self.draws.n_draws)
-        require_draws_memory(n_draws, data.n_rows, 1)
-        out = np.empty((n_draws, data.n_rows))
-        for rows, block in self.blocks(data, n_jobs):
-            out[:, rows] = block
-        return out
+        require_draws_memory(int(self.draws.n_draws), data.n_rows, 1)
+        return self._f(data, n_jobs)
 
     def mean(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return the posterior mean of f at the rows of X.
@@ -293,12 +290,14 @@ class Posterior(PosteriorSummaries):
         """Return mean, standard deviation and quantiles without holding draws times rows.
 
         `kind="mean"` is of f (for classification: of the probability), `kind="outcome"` of a new
-        y with observation weight one, from the mixture of normals over the draws, exactly.
+        y with observation weight one, from the mixture of its distributions over the draws.
         """
         check_choice("kind", kind, ("mean", "outcome"))
         noise_sd = None
         if kind == "outcome":
             noise_sd = self.likelihood.noise_sd(self.likelihood.noise_of(self.trace), self.scale)
+            if noise_sd is None:
+                return self._summarise_outcome(columns, quantiles, n_jobs)
         result = self.draws.summarise(
             columns.to_core(),
             self.likelihood.link,
@@ -314,21 +313,37 @@ class Posterior(PosteriorSummaries):
         levels = levels.reshape(len(quantiles), columns.n_rows)
         return Summary(location + scale * mean, scale * sd, location + scale * levels.T)
 
+    def _summarise_outcome(
+        self, columns: EncodedTable, quantiles: Sequence[float], n_jobs: int | None
+    ) -> Summary:
+        """Return the same where the noise is not normal, from the likelihood's functions."""
+        noise = self.likelihood.noise_of(self.trace)
+        noise = {name: values.reshape(-1, 1) for name, values in noise.items()}
+        parts = []
+        for _, f in self.blocks(columns, n_jobs):
+            mean, variance = self.likelihood.mean(f), self.likelihood.variance(f, noise)
+            sd = np.sqrt(mean.var(axis=0, ddof=min(len(f) - 1, 1)) + variance.mean(axis=0))
+            levels = outcome_quantiles(self.likelihood, f, noise, quantiles)
+            parts.append(Summary(mean.mean(axis=0), sd, levels))
+        return Summary(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
     def blocks(
         self, columns: EncodedTable, n_jobs: int | None = None
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield rows and all draws of f at them, in the units of y, a bounded number at a time."""
-        n_draws = int(self.draws.n_draws)
-        step = max(BLOCK_NUMBERS // max(n_draws, 1), 1)
-        jobs = effective_jobs(n_jobs)
+        step = max(BLOCK_NUMBERS // max(int(self.draws.n_draws), 1), 1)
         for begin in range(0, columns.n_rows, step):
             rows = slice(begin, min(begin + step, columns.n_rows))
-            part = columns.take(rows).to_core()
-            f = self.draws.predict(part, "identity", 0.0, jobs).astype(np.float64)
-            f += self._offset
-            f *= self.scale.scale
-            f += self.scale.location
-            yield rows, f
+            yield rows, self._f(columns.take(rows), n_jobs)
+
+    def _f(self, columns: EncodedTable, n_jobs: int | None) -> FloatArray:
+        """Return all draws of f in the units of y; the engine prepares every tree for this call."""
+        jobs = effective_jobs(n_jobs)
+        f: FloatArray = self.draws.predict(columns.to_core(), "identity", 0.0, jobs).astype(float)
+        f += self._offset
+        f *= self.scale.scale
+        f += self.scale.location
+        return f
 
     @property
     def _offset(self) -> float:

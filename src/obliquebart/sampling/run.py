@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 from joblib.parallel import get_active_backend
-from sklearn.utils import check_random_state
 
 from obliquebart import _core
 from obliquebart.model.parameters import Schedule
@@ -27,8 +26,9 @@ from obliquebart.sampling.chain import (
 from obliquebart.sampling.memory import require_memory
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.table.encoded import EncodedTable
+from obliquebart.validation import check_seed, effective_jobs
 
-__all__ = ["Run", "RunRequest", "check_seed", "effective_jobs", "new_seed", "run"]
+__all__ = ["Run", "RunRequest", "new_seed", "run"]
 
 POLL_SECONDS = 0.1
 # What a kept tree costs at least: its structure's number and one leaf output.
@@ -65,37 +65,10 @@ class Run(NamedTuple):
     interrupted: bool
 
 
-def check_seed(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    """Return scikit-learn's random state, with the parameter's name in the error."""
-    try:
-        state: np.random.RandomState = check_random_state(random_state)
-    except ValueError as error:
-        raise ValueError(
-            f"random_state={random_state!r} must be None, an integer in [0, 2^32) or a "
-            "numpy.random.RandomState."
-        ) from error
-    return state
-
-
 def new_seed(random_state: int | np.random.RandomState | None) -> int:
     """Return a 64-bit seed from scikit-learn's idea of a random state."""
     halves = check_seed(random_state).randint(0, 2**32, size=2, dtype=np.uint64)
     return int(halves[0]) << 32 | int(halves[1])
-
-
-def effective_jobs(n_jobs: int | None) -> int:
-    """Return how many jobs `n_jobs` means here, as joblib counts (None: 1, or the context's)."""
-    if n_jobs is not None and (
-        isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer))
-    ):
-        raise TypeError(
-            f"n_jobs={n_jobs!r} must be None or an integer, not {type(n_jobs).__name__}."
-        )
-    if n_jobs == 0:
-        raise ValueError(
-            "n_jobs=0 is out of range: use None, a positive number, or -1 for all cores."
-        )
-    return max(int(joblib.effective_n_jobs(n_jobs)), 1)
 
 
 def run(request: RunRequest, n_jobs: int | None = None, progress: FitProgress | None = None) -> Run:

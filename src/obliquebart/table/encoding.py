@@ -64,23 +64,9 @@ class Encoding:
     owner: str
 
     @classmethod
-    def fit(
-        cls,
-        X: Any,
-        *,
-        categorical_features: CategoricalFeatures = "auto",
-        feature_scaling: str = "range",
-        rows: NDArray[np.int64] | None = None,
-        owner: str = "Encoding",
-    ) -> Encoding:
-        """Learn the encoding of a training table; see `fit_transform`."""
-        return cls.fit_transform(
-            X,
-            categorical_features=categorical_features,
-            feature_scaling=feature_scaling,
-            rows=rows,
-            owner=owner,
-        )[0]
+    def fit(cls, X: Any, **options: Any) -> Encoding:
+        """Learn the encoding of a training table; the options are those of `fit_transform`."""
+        return cls.fit_transform(X, **options)[0]
 
     @classmethod
     def fit_transform(
@@ -119,11 +105,6 @@ class Encoding:
         encoding : Encoding
         encoded : EncodedTable
         """
-        if feature_scaling not in FEATURE_SCALINGS:
-            raise ValueError(
-                f"feature_scaling must be one of {', '.join(map(repr, FEATURE_SCALINGS))}, got "
-                f"{feature_scaling!r}."
-            )
         table = read_table(X, owner, rows)
         is_categorical = categorical_mask(categorical_features, table)
         is_auto = isinstance(categorical_features, str)

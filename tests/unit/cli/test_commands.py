@@ -32,7 +32,7 @@ def run(*words, code=0, stdin=None):
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A table with text, numbers and a missing value, as CSV and Parquet, and a model of each kind."""
+    """A table with text and a missing value, as CSV and Parquet, and a model of each kind."""
     folder = tmp_path_factory.mktemp("cli")
     X, y = small_models.mixed_table()
     frame = pl.DataFrame(X.to_dict("list")).with_columns(

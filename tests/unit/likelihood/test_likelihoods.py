@@ -11,8 +11,8 @@ from obliquebart.estimators import ESTIMATORS
 from obliquebart.explain.evaluation import evaluate
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.likelihood.gaussian import Gaussian
-from obliquebart.model.outcome import OutcomeScale
 from obliquebart.posterior.diagnostics import diagnose
+from obliquebart.posterior.outcome_quantiles import outcome_quantiles
 from obliquebart.report import report_html
 
 NOISE = {"sigma": np.array([0.7])}
@@ -46,8 +46,6 @@ def test_probit_probabilities_sum_to_one():
     # The step at a label counts half.
     np.testing.assert_allclose(probit.cdf(np.zeros(7), f, {}), zero / 2)
     np.testing.assert_allclose(probit.cdf(np.ones(7), f, {}), zero + one / 2)
-    with pytest.raises(ValueError, match='kind="outcome" is for numbers'):
-        probit.noise_sd({}, OutcomeScale())
 
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
@@ -57,6 +55,27 @@ def test_new_outcomes_have_the_mean_and_follow_the_distribution(name):
     # Five standard errors: a false alarm in a million seeds.
     assert abs(y.mean() - likelihood.mean(f)[0]) < 5 * y.std() / np.sqrt(len(y))
     assert abs(likelihood.cdf(y, f, NOISE).mean() - 0.5) < 5 * 0.3 / np.sqrt(len(y))
+
+
+def test_quantiles_by_the_distribution_are_those_of_the_engine(monkeypatch):
+    rng = np.random.default_rng(1)
+    x = rng.uniform(size=(40, 2))
+    y = 50 + 20 * x[:, 0] + rng.normal(size=40)
+    model = ObliqueBARTRegressor(n_trees=10, n_burn=50, n_draws=50, n_chains=2, random_state=0)
+    posterior = model.fit(x, y).posterior_
+    columns, levels = posterior.encode(x), (0.05, 0.5, 0.99)
+    of_engine = posterior.summarise(columns, levels, "outcome")
+    monkeypatch.setattr(Gaussian, "noise_sd", lambda *_: None)
+    of_cdf = posterior.summarise(columns, levels, "outcome")
+    for ours, expected in zip(of_cdf, of_engine, strict=True):
+        np.testing.assert_allclose(ours, expected, rtol=1e-5)
+
+
+def test_quantiles_of_labels_are_labels():
+    f, levels = np.full((3, 2), [-1.0, 1.0]), (0.1, 0.5, 0.9)
+    quantiles = outcome_quantiles(LIKELIHOODS["probit"], f, {}, levels)
+    # P(y = 1) is 0.16 and 0.84.
+    np.testing.assert_allclose(quantiles, [[0, 0, 1], [0, 1, 1]], atol=1e-9)
 
 
 def test_a_new_likelihood_is_one_class_and_one_registration(monkeypatch, tmp_path):

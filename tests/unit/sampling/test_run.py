@@ -16,7 +16,8 @@ from rich.console import Console
 from obliquebart import InterruptedFitWarning, ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.sampling import memory
 from obliquebart.sampling.progress import FitProgress
-from obliquebart.sampling.run import effective_jobs, new_seed
+from obliquebart.sampling.run import new_seed
+from obliquebart.validation import effective_jobs
 
 SMALL = {"n_trees": 10, "n_burn": 20, "n_draws": 15, "n_chains": 3, "progress": False}
 

@@ -144,12 +144,6 @@ def test_names_for_an_array():
         Encoding.fit(np.ones((2, 2)), categorical_features=["a"])
 
 
-@pytest.mark.parametrize("bad", ["minmax", "none", None, 1])
-def test_bad_scaling(bad):
-    with pytest.raises(ValueError, match="feature_scaling must be one of 'range', 'rank'"):
-        Encoding.fit([[1.0]], feature_scaling=bad)
-
-
 def test_columns_are_checked():
     X = pd.DataFrame({"a": [1.0, 2.0], "c": ["x", "y"]})
     encoding = Encoding.fit(X, owner="ObliqueBARTRegressor")

@@ -1,4 +1,4 @@
-#include "likelihood/normal_lanes.h"
+#include "base/normal_lanes.h"
 
 namespace obart {
 const NormalKernels kNormalBaseline{normal_cdf, mixture, log_normal_cdf};

@@ -8,7 +8,7 @@
 
 #include "base/lanes.h"
 #include "base/math.h"
-#include "likelihood/normal_kernels.h"
+#include "base/normal_kernels.h"
 
 // Internal linkage on purpose, see base/lanes.h.
 namespace obart {

@@ -1,4 +1,4 @@
-#include "likelihood/normal_kernels.h"
+#include "base/normal_kernels.h"
 
 namespace obart {
 

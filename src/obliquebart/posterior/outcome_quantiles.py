@@ -1,0 +1,65 @@
+"""Quantiles of a new outcome for any likelihood, by its distribution given f.
+
+The engine has those of f plus normal noise, which are faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obliquebart.likelihood import Likelihood
+
+__all__ = ["outcome_quantiles"]
+
+FloatArray = NDArray[np.float64]
+# Each halves the interval in which a quantile lies.
+N_STEPS = 60
+# Each doubles it, until it holds the quantile.
+MAX_DOUBLINGS = 60
+
+
+def outcome_quantiles(
+    likelihood: Likelihood, f: FloatArray, noise: Mapping[str, FloatArray], levels: Sequence[float]
+) -> FloatArray:
+    """Return quantiles of the mixture over draws of an outcome's distribution given f.
+
+    Parameters
+    ----------
+    likelihood : Likelihood
+        With `cdf`.
+    f : ndarray of shape (n_draws, n_rows)
+        In the units of y.
+    noise : dict of str to ndarray of shape (n_draws, 1)
+        The scalars of the noise.
+    levels : sequence of float
+        Probabilities between 0 and 1.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_levels)
+    """
+
+    def probability(y: FloatArray) -> FloatArray:
+        below: FloatArray = likelihood.cdf(y, f, noise).mean(axis=0)
+        return below
+
+    mean = likelihood.mean(f)
+    middle, width = mean.mean(axis=0), np.ptp(mean, axis=0) + 1.0
+    quantiles = np.empty((f.shape[1], len(levels)))
+    for j, level in enumerate(levels):
+        low, high = middle - width, middle + width
+        for _ in range(MAX_DOUBLINGS):
+            too_high, too_low = probability(low) > level, probability(high) < level
+            if not (too_high | too_low).any():
+                break
+            low = np.where(too_high, middle - 2.0 * (middle - low), low)
+            high = np.where(too_low, middle + 2.0 * (high - middle), high)
+        for _ in range(N_STEPS):
+            half = (low + high) / 2.0
+            is_below = probability(half) < level
+            low, high = np.where(is_below, half, low), np.where(is_below, high, half)
+        quantiles[:, j] = (low + high) / 2.0
+    return quantiles
