@@ -44,4 +44,6 @@ for estimator in (RobustRegressor, ObliqueBARTRegressor):
     model = estimator(n_trees=50, n_chains=2, n_burn=200, n_draws=200, random_state=0).fit(x, y)
     errors.append(np.abs(model.sample_more(50).predict(x) - truth).mean())
     print(f"{estimator.__name__:20} error {errors[-1]:.3f}, {model.posterior_}")
+    low, high = model.predict_interval(x, 0.9, kind="outcome").T
+    print(f"  90% intervals hold {np.mean((low < y) & (y < high)):.0%}")
 assert errors[0] < errors[1]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
-from obliquebart.likelihood.base import FloatArray
+from obliquebart.likelihood.base import FloatArray, Likelihood
 from obliquebart.likelihood.gaussian import Gaussian
-from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import CheckedHyperparameters
 
 __all__ = ["StudentT"]
@@ -22,19 +22,18 @@ class StudentT(Gaussian):
     """Reads, encodes and calibrates as `Gaussian` does; the noise differs."""
 
     name = "student_t"
+    # The noise is not normal, so that quantiles of outcomes come from `cdf`.
+    noise_sd = Likelihood.noise_sd
 
     def noise_prior(self, parameters: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
         """Add the degrees of freedom, which this likelihood alone has."""
         prior = super().noise_prior(parameters, outcome)
         return {**prior, "more": {"df": DEGREES_OF_FREEDOM}}
 
-    def noise_sd(
-        self,
-        noise: Mapping[str, FloatArray],  # noqa: ARG002
-        scale: OutcomeScale,  # noqa: ARG002
-    ) -> FloatArray:
-        """Refuse: the noise is not normal."""
-        raise ValueError("Outcomes have heavy tails: take quantiles of sample_y instead.")
+    def variance(self, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
+        """Return the variance of an outcome of weight one."""
+        ratio = DEGREES_OF_FREEDOM / (DEGREES_OF_FREEDOM - 2.0)
+        return np.asarray(ratio * super().variance(f, noise), dtype=np.float64)
 
     def simulate(
         self,
