@@ -10,11 +10,20 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
+# New files, by the folder that they go to.
+NEW = {
+    "cpp/likelihood": ("likelihood/student_t.cpp", "likelihood/varying_noise.cpp"),
+    "cpp/moves": ("moves/recut.cpp",),
+    "cpp/ensemble": ("ensemble/variance_leaf.h",),
+    "src/obliquebart/likelihood": ("likelihood/student_t.py",),
+}
 # A line of the sources -> what stands there with the change. A likelihood, a move and a leaf model
 # are an entry of a list.
 LINES = {
     "cpp/likelihood/likelihood.h": {
-        "  X(none)": "  X(none)                    \\\n  X(student_t)               \\\n  X(varying_noise)",
+        "  X(none)": (
+            "  X(none)                    \\\n  X(student_t)               \\\n  X(varying_noise)"
+        ),
     },
     "cpp/moves/list.h": {"  X(perturb)": "  X(perturb)           \\\n  X(recut)"},
     "cpp/ensemble/leaf_model.h": {
@@ -23,11 +32,22 @@ LINES = {
         ),
         "std::variant<NormalLeaf>": "std::variant<NormalLeaf, VarianceLeaf>",
     },
+    "src/obliquebart/likelihood/__init__.py": {
+        "from obliquebart.likelihood.probit import Probit\n": (
+            "from obliquebart.likelihood.probit import Probit\n"
+            "from obliquebart.likelihood.student_t import StudentT\n"
+        ),
+        "    Probit.name: Probit(),\n": (
+            "    Probit.name: Probit(),\n    StudentT.name: StudentT(),\n"
+        ),
+    },
 }
 # Another prior of a rule's direction: entries of phi that are equal up to sign.
 SIGN_RULES = {
     "cpp/model/settings.h": {
-        "  double theta = 0.5;": "  bool sign_rules = false;  // sums and differences\n  double theta = 0.5;"
+        "  double theta = 0.5; ": (
+            "  bool sign_rules = false;  // sums and differences\n  double theta = 0.5; "
+        )
     },
     "cpp/model/rule_prior.h": {
         "  bool axis_rules_;\n": "  bool axis_rules_;\n  bool sign_rules_;\n"
@@ -69,9 +89,9 @@ def build(copy: Path) -> None:
         shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("*.so"))
     for file in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE"):
         shutil.copy(ROOT / file, copy)
-    for folder in ("likelihood", "moves", "ensemble"):
-        for file in (HERE / folder).iterdir():
-            shutil.copy(file, copy / "cpp" / folder)
+    for folder, files in NEW.items():
+        for file in files:
+            shutil.copy(HERE / file, copy / folder)
     for name, lines in (LINES | SIGN_RULES).items():
         path = copy / name
         path.write_text(change(path.read_text(), lines))

@@ -1,7 +1,7 @@
-"""What the documentation shows works: doctests, code blocks, commands, gallery, patches, figures.
+"""What the documentation shows works: doctests, code blocks, commands, gallery, figures.
 
-Sampling is cut short here; `make docs` runs the gallery at full length, `make tutorials` builds and
-tests the tutorials' changes of the core.
+Sampling is cut short here; `make docs` runs the gallery at full length. `test_extend.py` has the
+tutorials' changes of the core.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ import pkgutil
 import re
 import runpy
 import shlex
-import shutil
-import subprocess
 import textwrap
 import warnings
 
@@ -159,17 +157,6 @@ def test_recipe_of_llms_txt():
     text = (DOCS / "llms.txt").read_text("utf-8")
     recipe = re.search(r"^((?:    .*\n|\n)+)", text[text.index("Recipe") :], re.M)
     exec(textwrap.dedent(recipe[0]), {})
-
-
-@pytest.mark.parametrize("patch", sorted((DOCS / "extend").glob("*.patch")), ids=name_of)
-def test_tutorial_patches_apply(patch, tmp_path):
-    """Whether they also do what they should is `make tutorials`."""
-    if shutil.which("git") is None:
-        pytest.skip("git is not installed")
-    shutil.copytree(ROOT / "cpp", tmp_path / "cpp")
-    command = ["git", "apply", "--check", "-C1", str(patch)]
-    result = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
-    assert result.returncode == 0, f"The sources have moved on; renew {patch}\n{result.stderr}"
 
 
 def test_readme_is_short():
