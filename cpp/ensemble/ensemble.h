@@ -49,8 +49,7 @@ struct Ensemble {
   const Data& data;
   const EnsembleSettings settings;
 
-  // ---- state
-  // -------------------------------------------------------------------------------------
+  // ---- state ----
   std::vector<Tree> trees;
   RulePools pools;  // of the trees' rules
   double leaf_sd;
@@ -61,20 +60,17 @@ struct Ensemble {
   AlignedBuffer<float>
       residual;  // what the trees leave of it: target - sum of the trees, if normal
 
-  // ---- given
-  // -------------------------------------------------------------------------------------
+  // ---- given ----
   AlignedBuffer<float> weight;  // of the rows, from the likelihood; empty: all are one
   bool uses_data = true;        // otherwise the chain samples the prior
 
-  // ---- what follows from the state
-  // ---------------------------------------------------------------
+  // ---- what follows from the state ----
   AlignedBuffer<std::uint8_t> code;    // leaf codes, n_trees x n_padded
   AlignedBuffer<std::uint64_t> right;  // n_trees x n_groups; not written in blocks without the leaf
   CodeMasks masks;                     // codes of each tree in each block
   RuleCounts rule_counts;
 
-  // ---- how it moves
-  // ------------------------------------------------------------------------------
+  // ---- how it moves ----
   LeafModel leaf_model;
   Proposer proposer;
   RoutePlan plan;  // scratch

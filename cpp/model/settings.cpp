@@ -39,7 +39,8 @@ void EnsembleSettings::verify() const {
           "theta_a, theta_b must be positive");
   for (std::size_t k = 0; k < kNumMoves; ++k)
     require(!is_user_set(k) || moves.share[k] >= 0.0, "the share of a move must not be negative");
-  require(moves.half_rest() > 0.0, "p_change + p_perturb must be in [0, 1)");
+  require(moves.half_rest() > 0.0,
+          "the shares of the moves besides grow and prune must be below 1 in all");
   require(moves.perturb_angle > 0.0 && moves.perturb_shift > 0.0, "perturb steps must be positive");
 }
 

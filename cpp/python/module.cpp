@@ -120,6 +120,7 @@ void bind_settings(nb::module_& m) {
   c.def(nb::init<>())
       .def("verify", &Settings::verify)
       .def_rw("n_threads", &Settings::n_threads)
+      .def_rw("backend", &Settings::backend)
       .def_prop_ro("n_ensembles", [](const Settings& s) { return s.ensembles.size(); })
       .def("add_ensemble", [](Settings& s) { s.ensembles.emplace_back(); })
       .def(

@@ -54,7 +54,7 @@ class Inclusion(NamedTuple):
 
 
 class Loading(NamedTuple):
-    """The mean |φ| of a column over all continuous rules, and over those that use it."""
+    """The mean size of a column in φ, over all continuous rules and over those that use it."""
 
     column: str
     mean: float

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from obliquebart import _core
 from obliquebart.model.outcome import Outcome
-from obliquebart.sampling.row_order import row_order
+from obliquebart.model.row_order import row_order
 from obliquebart.table.encoded import EncodedTable
 
 __all__ = ["ARGUMENTS", "CoreProblem", "Fingerprint", "TrainingProblem", "differences"]

@@ -8,8 +8,8 @@ import pytest
 from obliquebart import ObliqueBARTRegressor, _core
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.model.row_order import BLOCK, FEWEST_ROWS, row_order
 from obliquebart.model.training import TrainingProblem
-from obliquebart.sampling.row_order import BLOCK, FEWEST_ROWS, row_order
 from obliquebart.table.encoded import EncodedTable
 
 
