@@ -67,9 +67,9 @@ def test_folders_of_the_package_import_from_rows_above_them():
         if here.startswith("_"):
             continue
         for folder, names in IMPORT.findall(path.read_text("utf-8")):
-            for other in [folder] if folder else re.findall(r"\w+", names):
-                if other in rank and rank[other] > rank[here]:
-                    wrong.append(f"{file} imports {other}")
+            others = [folder] if folder else re.findall(r"\w+", names)
+            below = [other for other in others if rank.get(other, -1) > rank[here]]
+            wrong += [f"{file} imports {other}" for other in below]
     assert not wrong, "\n".join(wrong)
 
 
