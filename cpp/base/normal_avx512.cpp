@@ -1,3 +1,4 @@
+// The normal distribution over arrays, for AVX-512.
 #include "base/normal_lanes.h"
 
 namespace obart {

@@ -1,3 +1,4 @@
+// The normal distribution over arrays, for every machine.
 #include "base/normal_lanes.h"
 
 namespace obart {

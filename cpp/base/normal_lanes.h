@@ -1,5 +1,5 @@
 // The normal distribution in float, in plain loops that compilers turn into vector instructions:
-// no call, no branch, one rounding an operation, so the same bits at every instruction set.
+// no call, no branch, one rounding per operation, so the same bits at every instruction set.
 #pragma once
 
 #include <algorithm>

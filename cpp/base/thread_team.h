@@ -4,7 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
-#include <functional>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -55,7 +55,11 @@ class ThreadTeam {
 
   void launch() {
     if (!workers_.empty()) return;
-    for (std::int64_t t = 1; t < n_threads_; ++t) workers_.emplace_back([this, t] { loop(t); });
+    try {
+      for (std::int64_t t = 1; t < n_threads_; ++t) workers_.emplace_back([this, t] { loop(t); });
+    } catch (const std::system_error&) {  // the system has no more: fewer will do
+      n_threads_ = static_cast<std::int64_t>(workers_.size()) + 1;
+    }
   }
   void start() {
     round_.fetch_add(1, std::memory_order_release);

@@ -191,6 +191,7 @@ void Draws::keep(const Data& data, const RulePools& pools, const std::vector<Tre
 void Draws::append(const Draws& other) {
   if (other.n_trees_ != n_trees_ || other.p_cont_ != p_cont_ || other.n_levels_ != n_levels_)
     throw std::invalid_argument("draws: cannot append draws of another model");
+  if (&other == this) return append(Draws(other));
   cache_.program.reset();
   const std::uint32_t first_structure = n_structures();
   const std::uint64_t first_node = arrays_.node_kind.size();

@@ -18,7 +18,7 @@ namespace obart {
 struct DrawArrays {
   std::vector<std::uint32_t> structure_of;  // n_draws x n_trees
   std::vector<std::uint64_t> node_begin;    // of each structure, and the end of the last
-  std::vector<std::uint8_t> node_kind;      // preorder; bits of NodeKind
+  std::vector<std::uint8_t> node_kind;      // preorder; see StoredNode::Bits
   std::vector<float> cut;                   // of continuous nodes, in order
   std::vector<std::uint32_t> phi_count;
   std::vector<std::uint32_t> phi_column;
@@ -70,7 +70,7 @@ class Program;
 
 class Draws {
  public:
-  Draws() = default;
+  Draws() { clear(0, 0, {}); }
   Draws(std::int64_t n_trees, std::int64_t p_cont, std::vector<std::uint32_t> n_levels);
   // Checks every length, index and number; throws std::invalid_argument that says what is wrong.
   static Draws from_arrays(DrawArrays arrays, std::int64_t n_draws, std::int64_t n_trees,
@@ -130,13 +130,17 @@ class Draws {
 
   // What is compiled is shared by copies.
   struct ProgramCache {
-    std::mutex mutex;
+    mutable std::mutex mutex;
     std::shared_ptr<const Program> program;
     ProgramCache() = default;
-    ProgramCache(const ProgramCache& other) : program(other.program) {}
+    ProgramCache(const ProgramCache& other) : program(other.get()) {}
     ProgramCache& operator=(const ProgramCache& other) {
-      program = other.program;
+      program = other.get();
       return *this;
+    }
+    std::shared_ptr<const Program> get() const {
+      const std::lock_guard lock(mutex);
+      return program;
     }
   };
 

@@ -12,7 +12,7 @@ struct Link {
   void (*apply)(float* f, float offset, std::int64_t n);  // or null: f as it is
 };
 
-// Throws std::invalid_argument that lists the names, for others.
+// Throws std::invalid_argument, listing the known names, if there is none of this name.
 const Link& find_link(const std::string& name);
 
 }  // namespace obart

@@ -3,8 +3,11 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
 #include <limits>
+#include <mutex>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 
 #include "backend/cpu/kernels.h"
@@ -125,19 +128,30 @@ void for_blocks(const Draws& draws, const Data& data, const PredictOptions& opti
   check(draws, data);
   const std::int64_t n_blocks = (data.n_rows() + kPredictRows - 1) / kPredictRows;
   std::atomic<std::int64_t> next{0};
-  const auto run = [&] {
-    BlockPredictor predictor(draws, data, options);
-    auto scratch = work.scratch();
-    for (std::int64_t block; (block = next.fetch_add(1)) < n_blocks;) {
-      predictor.start(block);
-      work(predictor, scratch);
+  std::mutex mutex;
+  std::exception_ptr failure;
+  const auto run = [&]() noexcept {
+    try {
+      BlockPredictor predictor(draws, data, options);
+      auto scratch = work.scratch();
+      for (std::int64_t block; (block = next.fetch_add(1)) < n_blocks;) {
+        predictor.start(block);
+        work(predictor, scratch);
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex);
+      failure = std::current_exception();
     }
   };
   std::vector<std::thread> threads;
-  for (std::int64_t t = 1; t < std::min(options.n_threads, n_blocks); ++t)
-    threads.emplace_back(run);
+  try {
+    for (std::int64_t t = 1; t < std::min(options.n_threads, n_blocks); ++t)
+      threads.emplace_back(run);
+  } catch (const std::system_error&) {  // the system has no more: fewer will do
+  }
   run();
   for (std::thread& thread : threads) thread.join();
+  if (failure != nullptr) std::rethrow_exception(failure);
 }
 
 struct WriteDraws {

@@ -75,6 +75,11 @@ Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, bool has_ro
       leaf_model(make_leaf_model(settings.leaf)),
       proposer(data, settings) {
   set_theta({first_theta(data.p_cont(), settings.rules)});
+  std::visit(
+      [&]<class Leaf>(const Leaf&) {
+        for (Tree& tree : trees) tree.leaf_node(0).output = Leaf::kFirstOutput;
+      },
+      leaf_model);
   if (!has_rows) return;
   reserve();
   // All trees are a root, whose leaf has code 0.
@@ -383,9 +388,12 @@ void Ensemble::check(std::vector<std::string>& problems) const {
                       leaf_model);
   };
   double worst = 0.0;
-  for (std::size_t row = 0; row < f.size(); ++row)
-    worst =
-        std::max(worst, std::abs(residual_of(row, f[row]) - static_cast<double>(residual[row])));
+  for (std::size_t row = 0; row < f.size(); ++row) {
+    const double wanted = residual_of(row, f[row]);
+    const double error =
+        std::abs(wanted - static_cast<double>(residual[row])) / std::max(1.0, std::abs(wanted));
+    if (!(error <= worst)) worst = error;  // also where it is NaN
+  }
   if (!(worst < 1e-4)) problems.push_back("residual off by " + std::to_string(worst));
 }
 

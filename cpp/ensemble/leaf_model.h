@@ -1,7 +1,11 @@
 // Leaf models: what a leaf's output means. Each is a type with
 //
 //   kName, kCombine                  its name, and how an output acts on the residual of its rows
-//   Stats                            sufficient statistics of the rows of a cell, with a sum
+//   kFirstOutput                     the output of the roots that a chain starts with
+//   kHasScale                        whether leaf_sd is the scale of its outputs and may be learned
+//   Stats                            sufficient statistics of the rows of a cell, with a sum;
+//   Stats{}
+//                                    means no data
 //   set(sigma, leaf_sd)              before the trees of a sweep
 //   stats(weight, sum, old)          from what a pass gives: the weight and the sum of the residual
 //                                    of the cell, and the output that its rows have now
@@ -11,7 +15,7 @@
 //   draw_prior(leaf_sd, rng)         an output from its prior
 //   delta(old, now)                  what the residual is combined with where the output changes
 //   term(output), residual(t, sum)   the residual from scratch: from the target and the sum of the
-//                                    terms of all trees
+//                                    terms of all trees; 0 for padding rows
 //
 // and, if kKeepsDeviations, what normal_leaf.h says of deviations. The sweep is a template over the
 // leaf model, so a new one is a file and an entry of this list.

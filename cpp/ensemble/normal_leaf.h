@@ -15,6 +15,8 @@ class NormalLeaf {
  public:
   static constexpr const char* kName = "normal";
   static constexpr Combine kCombine = Combine::add;
+  static constexpr float kFirstOutput = 0.0F;
+  static constexpr bool kHasScale = true;
 
   // Of the partial residuals in a set of rows, each weighted by its observation weight.
   struct Stats {

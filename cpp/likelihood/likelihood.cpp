@@ -40,6 +40,12 @@ double Likelihood::draw_sigma(double n_rows, double squares, Rng& rng) const {
   return std::sqrt(rate / rng.gamma(shape));
 }
 
+void Likelihood::set_weights(const double* weights, Ensembles& ensembles) {
+  if (ensembles.size() > 1)
+    throw std::invalid_argument("the likelihood " + settings_.name + " takes no weights");
+  ensembles[0].set_weights(weights);
+}
+
 void Likelihood::begin_scaling(const Ensembles& ensembles, std::size_t e, double sigma) {
   fit_sums_ = fit_sums(ensembles[e]);
   inv_sigma2_ = 1.0 / (sigma * sigma);
@@ -49,7 +55,9 @@ double Likelihood::log_scaled(double factor) const {
   return inv_sigma2_ * factor * (fit_sums_.target_fit - 0.5 * factor * fit_sums_.fit_fit);
 }
 
-std::unique_ptr<Likelihood> make_likelihood(const Data& data, const Settings& settings) {
+namespace {
+
+std::unique_ptr<Likelihood> find_likelihood(const Data& data, const Settings& settings) {
   const std::string& name = settings.likelihood.name;
 #define OBART_LIKELIHOOD(known) \
   if (name == #known) return make_##known(data, settings);
@@ -59,6 +67,17 @@ std::unique_ptr<Likelihood> make_likelihood(const Data& data, const Settings& se
   for (const char* known : kLikelihoodNames)
     names += std::string(names.empty() ? "" : ", ") + known;
   throw std::invalid_argument("likelihood must be one of " + names);
+}
+
+}  // namespace
+
+std::unique_ptr<Likelihood> make_likelihood(const Data& data, const Settings& settings) {
+  std::unique_ptr<Likelihood> found = find_likelihood(data, settings);
+  if (settings.ensembles.size() != found->n_ensembles())
+    throw std::invalid_argument("a chain with the likelihood " + settings.likelihood.name +
+                                " must have " + std::to_string(found->n_ensembles()) +
+                                " ensembles, not " + std::to_string(settings.ensembles.size()));
+  return found;
 }
 
 double weighted_squares(const Ensemble& ensemble) {

@@ -33,13 +33,12 @@ struct NamedScale {
   double value;
 };
 
-// Sums of w r^2; of w t f and of w f^2, f = t - r: targets t and residuals r of the rows, in lanes
-// and blocks of fixed order.
+// Sums over the rows of targets t, residuals r and f = t - r, in lanes and blocks of fixed order.
 struct FitSums {
-  double target_fit = 0.0, fit_fit = 0.0;
+  double target_fit = 0.0, fit_fit = 0.0;  // of w t f and w f^2
 };
-double weighted_squares(const Ensemble& ensemble);
 FitSums fit_sums(const Ensemble& ensemble);
+double weighted_squares(const Ensemble& ensemble);  // of w r^2
 
 class Likelihood {
  public:
@@ -53,6 +52,10 @@ class Likelihood {
   // a draw from its prior.
   virtual double first_sigma() const { return settings_.sigma; }
   virtual double draw_prior_sigma(Rng& rng) const;
+
+  // The weights that the user gave to the rows. With several ensembles there is no one meaning: a
+  // likelihood that has one says so.
+  virtual void set_weights(const double* weights, Ensembles& ensembles);
 
   // Other outcomes. Writes the target of every ensemble; where latents start does not matter.
   virtual void set_y(const double* y, Ensembles& ensembles) = 0;
@@ -68,7 +71,7 @@ class Likelihood {
   // times f. begin_scaling reads the rows once, log_scaled gives the log likelihood of a factor, up
   // to a constant. By default latents stay what they are, and it is quadratic in the factor.
   struct Scaling {
-    std::int64_t many_rows;  // from here on not in every sweep
+    std::int64_t many_rows;  // above this, not in every sweep
     double width;            // of the steps of the slice sampler, in log factor
   };
   virtual Scaling scaling() const { return {8192, 0.1}; }
@@ -91,7 +94,8 @@ class Likelihood {
   double inv_sigma2_ = 1.0;
 };
 
-// Throws std::invalid_argument that lists the names, for others.
+// Throws std::invalid_argument, listing the known names, if there is none of this name, or if the
+// chain has not as many ensembles as it needs.
 std::unique_ptr<Likelihood> make_likelihood(const Data& data, const Settings& settings);
 
 #define OBART_LIKELIHOOD(name) \

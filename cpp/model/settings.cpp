@@ -44,6 +44,14 @@ void EnsembleSettings::verify() const {
   require(moves.perturb_angle > 0.0 && moves.perturb_shift > 0.0, "perturb steps must be positive");
 }
 
+double LikelihoodSettings::required(const std::string& wanted) const {
+  const auto at = more.find(wanted);
+  if (at == more.end())
+    throw std::invalid_argument("settings: the likelihood " + name + " needs " + wanted +
+                                " in `more`");
+  return at->second;
+}
+
 void LikelihoodSettings::verify() const {
   require(sigma > 0.0 && sigma < 1e300, "sigma must be positive and finite");
   require(sigma_fixed || (nu > 0.0 && lambda > 0.0), "nu and lambda must be positive");

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <string>
 #include <vector>
@@ -38,8 +39,8 @@ struct LeafSettings {
   double leaf_shape = 1.5;
   double leaf_rate = 0.01;
   bool scale_jointly = true;  // a sampled leaf_sd is also scaled together with all outputs
-  // Of an output's deviation from its conditional mean with the one before: 0 is a plain Gibbs
-  // step; below 0 outputs are drawn on the other side of their mean (overrelaxation).
+  // Correlation of an output's deviation from its conditional mean with the previous one: 0 is a
+  // plain Gibbs step; below 0 outputs are drawn on the other side of their mean (overrelaxation).
   double output_correlation = 0.0;
 };
 
@@ -74,12 +75,14 @@ struct LikelihoodSettings {
   double lambda = 1.0;
   std::map<std::string, double> more;  // what one likelihood alone has, by name
 
+  // One of `more`; throws std::invalid_argument that names it if it is not given.
+  double required(const std::string& wanted) const;
   void verify() const;
 };
 
-// Of a chain.
+// The settings of a chain.
 struct Settings {
-  std::vector<EnsembleSettings> ensembles{1};
+  std::deque<EnsembleSettings> ensembles{EnsembleSettings{}};  // references to them stay valid
   LikelihoodSettings likelihood;
   std::string backend = "cpu";
   std::int64_t n_threads = 1;  // within the chain

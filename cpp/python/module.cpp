@@ -342,6 +342,7 @@ NB_MODULE(_core, m) {
       "check_state",
       [](const Settings& settings, std::int64_t p_cont, const std::vector<std::uint32_t>& n_levels,
          const nb::dict& state, const std::vector<Draws>& kept) {
+        settings.verify();
         const Data data = Data::without_columns(count_state_rows(state), p_cont, n_levels);
         ChainState chain(data, settings, Rng(0, 0), false);
         chain.check(record_from_dict(chain, state), kept);

@@ -53,10 +53,6 @@ bool follows(const Draws& kept, const Draws& trees, const std::vector<std::uint8
 
 ChainState::ChainState(const Data& data, const Settings& settings, const Rng& start, bool has_rows)
     : rng(start), likelihood(make_likelihood(data, settings)), sigma(likelihood->first_sigma()) {
-  if (settings.ensembles.size() != likelihood->n_ensembles())
-    throw std::invalid_argument("a chain with the likelihood " + settings.likelihood.name +
-                                " must have " + std::to_string(likelihood->n_ensembles()) +
-                                " ensembles, not " + std::to_string(settings.ensembles.size()));
   for (const EnsembleSettings& ensemble : settings.ensembles)
     ensembles.emplace_back(data, ensemble, has_rows);
 }
@@ -83,6 +79,8 @@ void ChainState::save(ChainRecord& record) {
 
 void ChainState::check(const ChainRecord& record, const std::vector<Draws>& kept) {
   const std::vector<Field> all = fields();
+  if (record.values.size() != all.size() || record.trees.size() != ensembles.size())
+    throw std::invalid_argument("it is a state of another model");
   for (std::size_t k = 0; k < all.size(); ++k) all[k].check(record.values[k]);
   for (std::size_t e = 0; e < ensembles.size(); ++e) {
     ensembles[e].check_trees(record.trees[e]);

@@ -1,4 +1,4 @@
-// The state of a chain: all that a sweep changes, and all that is needed to go on, bit for bit, in
+// The state of a chain: all that a later sweep depends on, so that it can go on, bit for bit, in
 // another process. Its list of fields is the one place that says what belongs to it.
 #pragma once
 

@@ -1,7 +1,6 @@
 #include "sweep/sampler.h"
 
 #include <algorithm>
-#include <numeric>
 #include <stdexcept>
 
 #include "model/theta.h"
@@ -49,8 +48,9 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
       state_(*data_, settings_, Rng(seed, chain)),
       work_(make_workspaces(settings_)),
       trace_(state_, work_) {
-  for (Ensemble& ensemble : state_.ensembles) {
-    if (weights != nullptr) ensemble.set_weights(weights);
+  if (data_->n_rows() == 0) throw std::invalid_argument("a chain needs at least one row");
+  if (weights != nullptr) state_.likelihood->set_weights(weights, state_.ensembles);
+  for (const Ensemble& ensemble : state_.ensembles) {
     draws_.emplace_back(ensemble.settings.n_trees, data_->p_cont(), data_->n_levels());
   }
   set_y(y);
@@ -62,10 +62,12 @@ void Sampler::sweep(StopFlag stop) {
   for (std::size_t e = 0; e < ensembles.size(); ++e) propose_all(ensembles[e], work_[e], rng);
   for (std::size_t e = 0; e < ensembles.size(); ++e)
     route_all(ensembles[e], work_[e], *backend_, stop);
+  if (stop.is_set()) return;
   for (std::size_t e = 0; e < ensembles.size(); ++e) {
     state_.likelihood->prepare(ensembles, e, state_.sigma, rng);
     update_trees(ensembles[e], work_[e], state_.sigma, *backend_, rng, stop);
   }
+  if (stop.is_set()) return;
   state_.likelihood->draw_scales(ensembles, state_.sigma, rng);
   for (std::size_t e = 0; e < ensembles.size(); ++e) {
     Ensemble& ensemble = ensembles[e];

@@ -19,6 +19,8 @@ class Sampler {
   // weights: or null; row i has variance sigma^2 / w_i.
   Sampler(std::shared_ptr<const Data> data, const double* y, const double* weights,
           const Settings& settings, std::uint64_t seed, std::uint64_t chain);
+  Sampler(const Sampler&) = delete;
+  Sampler& operator=(const Sampler&) = delete;
 
   void sweep() { sweep(StopFlag{}); }
   // The same, but the chain may be told to stop. Where sweeps take long they stop in the middle:
@@ -34,7 +36,6 @@ class Sampler {
   const std::vector<double>& burn_sigma() const { return burn_sigma_; }
 
   const Data& data() const { return *data_; }
-  const Settings& settings() const { return settings_; }
   ChainState& state() { return state_; }
   const ChainState& state() const { return state_; }
   const Ensemble& ensemble(std::size_t e = 0) const { return state_.ensembles.at(e); }

@@ -52,7 +52,9 @@ void update_leaf_sd(ChainState& state, std::size_t e) {
   const LeafSettings& prior = ensemble.settings.leaf;
   const bool is_turn = ensemble.data.n_rows() <= state.likelihood->scaling().many_rows ||
                        state.n_sweeps % kScalingSweeps == 0;
-  if (prior.scale_jointly && is_turn) {
+  // Other ensembles have moved since the target of this one was written.
+  const bool is_alone = state.ensembles.size() == 1;
+  if (prior.scale_jointly && is_alone && is_turn) {
     const double factor = draw_factor(state, e);
     ensemble.leaf_sd *= factor;
     ensemble.scale_outputs(factor);

@@ -43,6 +43,12 @@ for i in range(1000):
     sampled.append(statistics(sampler.ensemble(0), sampler.ensemble(1)))
 compare(("leaves", "leaves of s2", "f", "log s2"), sampled, prior)
 
+# A chain that starts by itself, with the weight of the rows learned.
+start = _core.Sampler(data, y, None, settings, 3, 0)
+start.sweep(50)
+assert start.check() == []
+assert np.isfinite(start.fit(1)).all()
+
 # Both ensembles travel through the state: a chain that is put together again goes on alike.
 state = sampler.state()
 other = _core.Sampler(data, y, None, settings, 99, 0)

@@ -1,4 +1,4 @@
-// Measures and exercises the core without Python. Each command prints JSON, one object a line:
+// Measures and exercises the core without Python. Each command prints JSON, one object per line:
 //   driver about                                    compiler and machine
 //   driver list                                     the scenarios
 //   driver allocations SCENARIO N WARM_UP SWEEPS    allocations in SWEEPS sweeps after WARM_UP

@@ -1,3 +1,4 @@
+// The kernels for AVX2.
 #include "backend/cpu/kernels_generic.h"
 
 namespace obart {

@@ -1,3 +1,4 @@
+// The kernels for every machine.
 #include "backend/cpu/kernels_generic.h"
 
 namespace obart {

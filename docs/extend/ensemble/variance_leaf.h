@@ -14,6 +14,8 @@ class VarianceLeaf {
  public:
   static constexpr const char* kName = "variance";
   static constexpr Combine kCombine = Combine::multiply;
+  static constexpr float kFirstOutput = 1.0F;
+  static constexpr bool kHasScale = false;
   static constexpr bool kKeepsDeviations = false;
 
   // Of the squared errors over the other trees' factors.

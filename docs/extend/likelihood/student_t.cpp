@@ -8,7 +8,7 @@ namespace {
 class StudentT final : public Likelihood {
  public:
   explicit StudentT(const Settings& settings)
-      : Likelihood(settings.likelihood), df_(settings.likelihood.more.at("df")) {}
+      : Likelihood(settings.likelihood), df_(settings.likelihood.required("df")) {}
 
   void set_y(const double* y, Ensembles& ensembles) override {
     Ensemble& f = ensembles[0];
