@@ -1,0 +1,163 @@
+"""Draws keep their bits: fits of many settings against digests that were recorded.
+
+A change that is meant to leave the sampler alone must leave these alone. One that changes it on
+purpose records them anew: `.venv/bin/python tests/exact/test_same_draws.py`, and says so in its
+message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, _core
+
+RECORD = Path(__file__).with_name("draws.json")
+SHORT = {"n_trees": 20, "n_burn": 20, "n_draws": 15, "n_chains": 2, "random_state": 3}
+
+
+def numbers(n: int = 150, p: int = 4) -> np.ndarray:
+    """Return columns of dyadic numbers, which every machine computes alike."""
+    i = np.arange(n * p, dtype=np.int64)
+    return ((i * 7919 + i * i * 31) % 1024).reshape(n, p) / 1024
+
+
+def with_missing(x: np.ndarray) -> np.ndarray:
+    return np.where(numbers(*x.shape)[::-1] < 0.1, np.nan, x)
+
+
+def with_levels(x: np.ndarray, *n_levels: int) -> np.ndarray:
+    for j, n in enumerate(n_levels):
+        x[:, j] = np.floor(x[:, j] * n)
+    return x
+
+
+def outcome(x: np.ndarray) -> np.ndarray:
+    return np.round(np.nan_to_num(x) @ np.arange(1, x.shape[1] + 1) + numbers(len(x), 1)[:, 0], 6)
+
+
+X = numbers()
+WEIGHTS = 0.5 + numbers(150, 1)[:, 0]
+LEVELS = {"categorical_features": [0, 1]}
+# Name -> estimator's parameters, table, weights.
+REGRESSIONS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
+    "default": ({}, X, None),
+    "paper": ({"prior": "paper"}, X, None),
+    "axis": ({"rules": "axis"}, X, None),
+    "paper, axis": ({"prior": "paper", "rules": "axis"}, X, None),
+    "weights": ({}, X, WEIGHTS),
+    "paper, weights": ({"prior": "paper"}, X, WEIGHTS),
+    "missing": ({}, with_missing(X), None),
+    "paper, missing": ({"prior": "paper"}, with_missing(X), None),
+    "categories": (LEVELS, with_levels(X.copy(), 3, 40), None),
+    "paper, categories": ({**LEVELS, "prior": "paper"}, with_levels(X.copy(), 3, 70), None),
+    "one column": ({}, numbers(100, 1), None),
+    "many columns": ({}, numbers(80, 60), None),
+    "grow and prune": ({"p_change": 0.0, "p_perturb": 0.0}, X, None),
+    "change": ({"p_change": 0.8, "p_perturb": 0.0}, X, None),
+    "perturb": ({"p_change": 0.0, "p_perturb": 0.8}, X, None),
+    "fixed scales": ({"sigma": 0.5, "theta": 0.5, "leaf_sd": 0.4}, X, None),
+    "theta_prior": ({"theta_prior": (2.0, 3.0)}, X, None),
+    "five rows per leaf": ({"min_samples_leaf": 5}, X, None),
+    "ranks": ({"feature_scaling": "rank"}, X, None),
+    "thinned": ({"n_thin": 3}, X, None),
+    "large leaves": ({"n_trees": 1, "alpha": 0.99, "beta": 0.1, "k": 0.2}, numbers(1500), None),
+    "large table": ({"n_trees": 5}, numbers(40_000, 3), None),
+    "large table, weights": ({"n_trees": 5}, numbers(40_000, 3), 0.5 + numbers(40_000, 1)[:, 0]),
+}
+CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
+    "two classes": ({}, X, 2),
+    "two classes, paper": ({"prior": "paper"}, X, 2),
+    "two classes, axis": ({"rules": "axis"}, with_missing(X), 2),
+    "two classes, categories": (LEVELS, with_levels(X.copy(), 2, 5), 2),
+    "three classes": ({}, X, 3),
+    "two classes, large table": ({"n_trees": 5}, numbers(40_000, 3), 2),
+}
+
+
+def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, np.ndarray, Any]:
+    if name in REGRESSIONS:
+        parameters, x, weights = REGRESSIONS[name]
+        return ObliqueBARTRegressor(**SHORT | parameters, n_jobs=n_jobs), x, outcome(x), weights
+    parameters, x, n_classes = CLASSIFICATIONS[name]
+    y = outcome(x)
+    labels = np.searchsorted(np.sort(y)[:: len(y) // n_classes][1:n_classes], y)
+    return ObliqueBARTClassifier(**SHORT | parameters, n_jobs=n_jobs), x, labels, None
+
+
+def digest(model: Any) -> str:
+    """Digest the draws and what was drawn with them."""
+    found = hashlib.sha256()
+    for posterior in model._fitted.posteriors:
+        arrays = {**posterior.draws.to_arrays(), "sigma": posterior.trace["sigma"]}
+        for name in sorted(arrays):
+            found.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
+    return found.hexdigest()[:32]
+
+
+def fitted(name: str, n_jobs: int | None = None) -> Any:
+    model, x, y, weights = make_model(name, n_jobs)
+    return model.fit(x, y, weights)
+
+
+NAMES = [*REGRESSIONS, *CLASSIFICATIONS]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_draws_are_those_recorded(name):
+    assert digest(fitted(name)) == json.loads(RECORD.read_text())[name]
+
+
+@pytest.mark.parametrize("name", ["default", "large table", "two classes"])
+def test_threads_make_no_difference(name):
+    assert digest(fitted(name, n_jobs=5)) == json.loads(RECORD.read_text())[name]
+
+
+@pytest.mark.parametrize("name", ["weights", "two classes", "large table"])
+def test_going_on_makes_no_difference(name, tmp_path):
+    """Fewer draws and then more; and a checkpoint of a fit that was interrupted."""
+    wanted = json.loads(RECORD.read_text())[name]
+    model, x, y, weights = make_model(name)
+    model.set_params(n_draws=10).fit(x, y, weights)
+    assert digest(model.sample_more(5)) == wanted
+    path = tmp_path / "checkpoint"
+    model, *_ = make_model(name)
+    assert digest(model.fit(x, y, weights, checkpoint=path, checkpoint_every=7)) == wanted
+    assert digest(model.fit(x, y, weights, checkpoint=path)) == wanted
+
+
+@pytest.mark.parametrize("simd", ["baseline", "avx2", "avx512"])
+def test_instruction_sets_make_no_difference(simd):
+    names = ["missing", "paper, categories", "large table, weights", "two classes, axis"]
+    script = f"import test_same_draws as t\nprint(*(t.digest(t.fitted(n)) for n in {names}))"
+    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "OBLIQUEBART_SIMD": simd, "PYTHONPATH": path}
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, env=environment
+    )
+    if "is not available here" in done.stderr:
+        pytest.skip(f"this machine has no {simd}")
+    record = json.loads(RECORD.read_text())
+    assert done.stdout.split() == [record[name] for name in names], done.stderr
+
+
+def test_every_move_and_estimator_is_recorded():
+    assert set(json.loads(RECORD.read_text())) == set(NAMES)
+    proposed = {move for move in _core.MOVES if np.isfinite(move_rate("default", move))}
+    assert proposed == set(_core.MOVES)
+
+
+def move_rate(name: str, move: str) -> float:
+    return float(np.nanmean(fitted(name).posterior_.trace[f"accept_{move}"]))
+
+
+if __name__ == "__main__":
+    RECORD.write_text(json.dumps({name: digest(fitted(name)) for name in NAMES}, indent=1) + "\n")
