@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.likelihood import Given
 from obliquebart.model.parameters import Task
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.diagnostics import choose_rows
@@ -209,17 +210,16 @@ def _evaluate_numbers(
     mean = posterior.summarise(columns, n_jobs=n_jobs).mean
     interval = posterior.summarise(columns, (tail, 1.0 - tail), "outcome", n_jobs).quantiles
     noise = likelihood.noise_of(posterior.trace)
-    noise = {name: values.reshape(-1, 1) for name, values in noise.items()}
     pit = np.empty(len(rows))
     for part, f in posterior.blocks(columns, n_jobs):
-        pit[part] = likelihood.cdf(observed[part], f, noise).mean(axis=0)
+        pit[part] = likelihood.cdf(observed[part], Given(f, noise)).mean(axis=0)
     return RegressionEvaluation(
         y=observed,
         mean=mean,
         low=interval[:, 0],
         high=interval[:, 1],
         pit=pit,
-        sigma=float(np.sqrt(likelihood.variance(mean[:1], noise)).mean()),
+        sigma=float(np.sqrt(likelihood.variance(Given(mean[:1], noise))).mean()),
         coverage=1.0 - 2.0 * tail,
         n_table=encoded.n_rows,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
-from obliquebart.likelihood import LIKELIHOODS, Likelihood
+from obliquebart.likelihood import LIKELIHOODS, Given, Likelihood
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import settings_to_dict
 from obliquebart.posterior.draws import constant_draws, draws_from_arrays, split_draws, take_draws
@@ -318,12 +318,12 @@ class Posterior(PosteriorSummaries):
     ) -> Summary:
         """Return the same where the noise is not normal, from the likelihood's functions."""
         noise = self.likelihood.noise_of(self.trace)
-        noise = {name: values.reshape(-1, 1) for name, values in noise.items()}
         parts = []
         for _, f in self.blocks(columns, n_jobs):
-            mean, variance = self.likelihood.mean(f), self.likelihood.variance(f, noise)
+            given = Given(f, noise)
+            mean, variance = self.likelihood.mean(f), self.likelihood.variance(given)
             sd = np.sqrt(mean.var(axis=0, ddof=min(len(f) - 1, 1)) + variance.mean(axis=0))
-            levels = outcome_quantiles(self.likelihood, f, noise, quantiles)
+            levels = outcome_quantiles(self.likelihood, given, quantiles)
             parts.append(Summary(mean.mean(axis=0), sd, levels))
         return Summary(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
@@ -398,9 +398,9 @@ class Posterior(PosteriorSummaries):
         f = np.empty((columns.n_rows, n_samples))
         for rows, draws in thinned.blocks(columns, n_jobs):
             f[rows] = draws[position].T
-        noise = self.likelihood.noise_of(self.trace)
-        noise = {name: values.ravel()[chosen] for name, values in noise.items()}
-        return self.likelihood.simulate(f, noise, None, random_state)
+        noise = self.likelihood.noise_of(self.trace, (-1,))
+        noise = {name: values[chosen] for name, values in noise.items()}
+        return self.likelihood.simulate(Given(f, noise), random_state)
 
     def _take(self, index: NDArray[np.intp]) -> Posterior:
         """Return a posterior of one chain with some of the draws."""

@@ -94,15 +94,8 @@ class PosteriorSummaries:
         arviz.InferenceData or xarray.DataTree
             The former with ArviZ 0.x, the latter with ArviZ 1.x.
         """
-        return arviz.to_arviz(
-            self,
-            X,
-            y,
-            sample_weight=sample_weight,
-            rows=rows,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        observed = arviz.Observed(y, sample_weight, random_state)
+        return arviz.to_arviz(self, X, observed, rows, n_jobs)
 
     def variable_inclusion(self: Any, coverage: float = 0.9) -> list[rules.Inclusion]:
         """Return how much of the rules uses each column, most used first.

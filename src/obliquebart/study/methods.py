@@ -19,6 +19,7 @@ from scipy.special import logsumexp, ndtr
 
 from obliquebart import UnseenLevelWarning
 from obliquebart.estimators import BY_TASK
+from obliquebart.likelihood import Given
 from obliquebart.study.metrics import COVERAGE, Prediction
 from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
@@ -115,14 +116,13 @@ def _log_density(posterior: Any, x: FloatArray, y: FloatArray) -> FloatArray:
     """Log of the mean over draws of the density of an outcome."""
     likelihood = posterior.likelihood
     noise = likelihood.noise_of(posterior.trace)
-    noise = {name: values.reshape(-1, 1) for name, values in noise.items()}
     found = np.empty(len(y))
     for begin in range(0, len(y), BLOCK):
         rows = slice(begin, begin + BLOCK)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLevelWarning)
             f = posterior.predict(x[rows], n_jobs=1)
-        log_each = likelihood.log_density(y[rows], f, noise, None)
+        log_each = likelihood.log_density(y[rows], Given(f, noise))
         found[rows] = logsumexp(log_each, axis=0) - np.log(len(f))
     return found
 
