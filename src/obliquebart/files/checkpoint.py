@@ -19,7 +19,7 @@ import obliquebart
 from obliquebart.exceptions import CheckpointWarning, ModelFileError
 from obliquebart.files.arrays import ArrayReader, Arrays, field
 from obliquebart.files.chains import ChainReader, add_draws, add_state
-from obliquebart.files.container import Contents, pack, read_file, unpack, write_file
+from obliquebart.files.container import Contents, new_header, pack, read_file, unpack, write_file
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.settings import settings_from_dict
 from obliquebart.model.training import ARGUMENTS, TrainingProblem, differences
@@ -165,9 +165,7 @@ class Checkpoint:
     def _pack(self) -> bytes:
         arrays: Arrays = {}
         header = {
-            "format": FORMAT,
-            "schema": SCHEMA,
-            "version": obliquebart.__version__,
+            **new_header(FORMAT, SCHEMA),
             "identity": self._identity,
             "seeds": self.seeds,
             "chains": [

@@ -25,9 +25,10 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+import obliquebart
 from obliquebart.exceptions import ModelFileError
 
-__all__ = ["Contents", "pack", "read_file", "unpack", "write_file"]
+__all__ = ["Contents", "new_header", "pack", "read_file", "unpack", "write_file"]
 
 METADATA_KEY = "obliquebart"
 # JSON within these limits is parsed in less than a second; a million levels fit into it.
@@ -45,6 +46,11 @@ class Contents(NamedTuple):
 
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
+
+
+def new_header(kind: str, schema: int) -> dict[str, Any]:
+    """Return what the header of every file begins with."""
+    return {"format": kind, "schema": schema, "version": obliquebart.__version__}
 
 
 def pack(contents: Contents) -> bytes:
