@@ -124,13 +124,9 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
             )
         return posteriors[0]
 
+    @with_shared_parameters
     def predict(self, X: Any) -> Any:
         """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, n_features)
-            A Dask array or data frame gives a lazy result.
 
         Returns
         -------
@@ -166,15 +162,9 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
             return lazy
         return self._probabilities.mean(self._encode(X), self.n_jobs)
 
+    @with_shared_parameters
     def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
         """Return central posterior intervals of the class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, n_features)
-            A Dask array or data frame gives a lazy result.
-        coverage : float, default=0.9
-            Probability of the interval, in (0, 1).
 
         Returns
         -------

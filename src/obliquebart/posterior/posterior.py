@@ -15,7 +15,7 @@ from obliquebart.model.settings import settings_to_dict
 from obliquebart.posterior.draws import constant_draws, draws_from_arrays, split_draws, take_draws
 from obliquebart.posterior.joining import cut_chain, equal_chains, user_trace
 from obliquebart.posterior.outcome_quantiles import outcome_quantiles
-from obliquebart.posterior.summaries import PosteriorSummaries
+from obliquebart.posterior.summaries import PosteriorSummaries, documented
 from obliquebart.sampling.chain import Chain, ChainProgress, State, Trace
 from obliquebart.sampling.memory import require_memory
 from obliquebart.sampling.run import Run
@@ -198,15 +198,9 @@ class Posterior(PosteriorSummaries):
         self.__dict__.update(state)
         self.draws = draws_from_arrays(state["draws"], self.encoding)
 
+    @documented
     def predict(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return every draw of f at the rows of X.
-
-        Parameters
-        ----------
-        X : table of shape (n, n_features)
-            Any table that `fit` takes.
-        n_jobs : int or None
-            Threads, counted as joblib does.
 
         Returns
         -------
@@ -217,15 +211,9 @@ class Posterior(PosteriorSummaries):
         require_draws_memory(int(self.draws.n_draws), data.n_rows, 1)
         return self._f(data, n_jobs)
 
+    @documented
     def mean(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return the posterior mean of f at the rows of X.
-
-        Parameters
-        ----------
-        X : table of shape (n, n_features)
-            Any table that `fit` takes.
-        n_jobs : int or None
-            Threads, counted as joblib does.
 
         Returns
         -------
@@ -234,23 +222,19 @@ class Posterior(PosteriorSummaries):
         """
         return self.summarise(self.encode(X), n_jobs=n_jobs).mean
 
+    @documented
     def std(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the posterior standard deviation of f at the rows of X.
+        """Return the posterior standard deviation of f at the rows of X, in the units of `mean`.
 
-        Parameters
-        ----------
-        X : table of shape (n, n_features)
-            Any table that `fit` takes.
-        n_jobs : int or None
-            Threads, counted as joblib does.
+        A new outcome varies more than f, by its noise.
 
         Returns
         -------
         ndarray of shape (n,)
-            In the units of y; for classification of the probability of the second class.
         """
         return self.summarise(self.encode(X), n_jobs=n_jobs).sd
 
+    @documented
     def quantile(
         self, X: Any, q: float | Sequence[float], kind: str = "mean", *, n_jobs: int | None = None
     ) -> FloatArray:
@@ -258,14 +242,10 @@ class Posterior(PosteriorSummaries):
 
         Parameters
         ----------
-        X : table of shape (n, n_features)
-            Any table that `fit` takes.
         q : float or sequence of float
             Probabilities.
         kind : {"mean", "outcome"}, default="mean"
             Whether of f or of a new outcome, at weight one.
-        n_jobs : int or None
-            Threads, counted as joblib does.
 
         Returns
         -------
@@ -357,6 +337,7 @@ class Posterior(PosteriorSummaries):
         for rows, f in self.blocks(columns, n_jobs):
             yield rows, self.likelihood.mean(f)
 
+    @documented
     def sample_y(
         self,
         X: Any,
@@ -372,14 +353,10 @@ class Posterior(PosteriorSummaries):
 
         Parameters
         ----------
-        X : table of shape (n, n_features)
-            Any table that `fit` takes.
         n_samples : int
             Draws per row.
         random_state : RandomState
             Source of the noise and of the choice of draws.
-        n_jobs : int or None
-            Threads, counted as joblib does.
 
         Returns
         -------

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.documentation import shared_parameters
 from obliquebart.explain.evaluation import Evaluation, evaluate, score_text
 from obliquebart.explain.overview import (
     RuleOverview,
@@ -40,6 +41,16 @@ MAX_ADVICE = 3
 # Longer texts in a table need room, or a phone breaks them into a column of words.
 LONG_WORD = 12
 
+documented = shared_parameters("""\
+model : ObliqueBARTRegressor or ObliqueBARTClassifier
+    Fitted.
+X, y : table and outcomes
+    Rows on which to judge the model; best those that it has not seen.
+title : str
+    Of the page.
+source : str, optional
+    Where the rows come from, for the reader.""")
+
 
 class Part(NamedTuple):
     """A section of the page."""
@@ -49,6 +60,7 @@ class Part(NamedTuple):
     body: str
 
 
+@documented
 def write_report(
     model: Any,
     X: Any,
@@ -62,16 +74,8 @@ def write_report(
 
     Parameters
     ----------
-    model : ObliqueBARTRegressor or ObliqueBARTClassifier
-        Fitted.
-    X, y : table and outcomes
-        Rows on which to judge the model; best those that it has not seen.
     path : str or path
         The file.
-    title : str
-        Of the page.
-    source : str, optional
-        Where the rows come from, for the reader.
 
     Examples
     --------
@@ -89,6 +93,7 @@ def write_report(
     write_file(path, report_html(model, X, y, title=title, source=source).encode())
 
 
+@documented
 def report_html(
     model: Any,
     X: Any,
@@ -101,17 +106,6 @@ def report_html(
 
     The page needs nothing else: pictures are in it, and it has no script. It is made for a screen
     of any width, for print, for dark rooms and for screen readers.
-
-    Parameters
-    ----------
-    model : ObliqueBARTRegressor or ObliqueBARTClassifier
-        Fitted.
-    X, y : table and outcomes
-        Rows on which to judge the model; best those that it has not seen.
-    title : str
-        Of the page.
-    source : str, optional
-        Where the rows come from, for the reader.
 
     Returns
     -------
