@@ -236,10 +236,7 @@ def loadings(rules: Rules, coverage: float = 0.9) -> list[Loading]:
 
 
 def interactions(
-    rules: Rules,
-    by: Literal["rule", "tree"] = "rule",
-    top: int = 20,
-    coverage: float = 0.9,
+    rules: Rules, by: Literal["rule", "tree"] = "rule", top: int = 20, coverage: float = 0.9
 ) -> list[Interaction]:
     """Return the pairs of columns that are used together most often.
 

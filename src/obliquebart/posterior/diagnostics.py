@@ -165,10 +165,7 @@ def cells(quantity: Quantity) -> list[str]:
 
 
 def diagnose(
-    posterior: Posterior,
-    X: Any = None,
-    rows: int | Sequence[int] = 10,
-    n_jobs: int | None = None,
+    posterior: Posterior, X: Any = None, rows: int | Sequence[int] = 10, n_jobs: int | None = None
 ) -> Diagnostics:
     """Compute the diagnostics of a posterior; see `Posterior.summary`."""
     draws = {name: posterior.trace[name] for name in scalar_names(posterior)}

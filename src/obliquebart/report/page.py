@@ -95,12 +95,7 @@ def write_report(
 
 @documented
 def report_html(
-    model: Any,
-    X: Any,
-    y: ArrayLike,
-    *,
-    title: str = "Oblique BART",
-    source: str | None = None,
+    model: Any, X: Any, y: ArrayLike, *, title: str = "Oblique BART", source: str | None = None
 ) -> str:
     """Return one HTML page about a fitted model: convergence, errors, the rules it found.
 

@@ -33,8 +33,7 @@ app = typer.Typer(
 )
 
 Data = Annotated[
-    Path | None,
-    typer.Option(help="Folder of the data sets; else the variable OBLIQUEBART_DATA."),
+    Path | None, typer.Option(help="Folder of the data sets; else the variable OBLIQUEBART_DATA.")
 ]
 Results = Annotated[
     Path, typer.Option("--results", "-r", help="Folder of the results, one file per unit.")

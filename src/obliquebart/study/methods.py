@@ -138,11 +138,7 @@ def _stochtree(problem: TrainTest, unit: Unit) -> Prediction:
         num_gfr=0,
         num_burnin=1000,
         num_mcmc=1000,
-        general_params={
-            "random_seed": unit.seed,
-            "num_threads": 1,
-            "probit_outcome_model": probit,
-        },
+        general_params={"random_seed": unit.seed, "num_threads": 1, "probit_outcome_model": probit},
     )
     draws = np.asarray(model.y_hat_test, np.float64)
     return Prediction((ndtr(draws) if probit else draws).mean(axis=1))

@@ -122,8 +122,5 @@ def _measure(unit: Unit, problem: TrainTest) -> dict[str, float]:
         problem = problem.rotated(unit.rotations, unit.seed)
     wall, cpu = time.perf_counter(), time.process_time()
     prediction = method.solve(problem, unit)
-    spent = {
-        "seconds": time.perf_counter() - wall,
-        "cpu_seconds": time.process_time() - cpu,
-    }
+    spent = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     return metrics.measure(problem, prediction) | prediction.extra | spent
