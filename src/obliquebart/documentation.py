@@ -7,8 +7,6 @@ import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-__all__ = ["shared_parameters"]
-
 T = TypeVar("T", bound=Callable[..., Any])
 
 

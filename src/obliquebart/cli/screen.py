@@ -18,8 +18,6 @@ from rich.table import Table
 from obliquebart.explain.overview import is_numeric
 from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells
 
-__all__ = ["INTERRUPTED", "MISTAKE", "Screen", "command", "stdout_console"]
-
 MISTAKE = 1
 INTERRUPTED = 130
 BROKEN_PIPE = 141

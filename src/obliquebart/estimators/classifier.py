@@ -20,8 +20,6 @@ from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_number
 
-__all__ = ["ObliqueBARTClassifier"]
-
 SCHEDULE = SCHEDULES["classification"]
 
 

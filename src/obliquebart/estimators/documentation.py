@@ -5,8 +5,6 @@ from __future__ import annotations
 from obliquebart.documentation import shared_parameters
 from obliquebart.model.parameters import PRESETS
 
-__all__ = ["with_shared_parameters"]
-
 OURS, PAPER = PRESETS["default"], PRESETS["paper"]
 
 SHARED = f"""\

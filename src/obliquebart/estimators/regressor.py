@@ -18,8 +18,6 @@ from obliquebart.posterior.posterior import FloatArray, check_quantiles
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_count, check_number, check_seed
 
-__all__ = ["ObliqueBARTRegressor"]
-
 Kind = Literal["mean", "outcome"]
 SCHEDULE = SCHEDULES["regression"]
 

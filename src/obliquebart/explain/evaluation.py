@@ -19,8 +19,6 @@ from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import EncodedTable
 from obliquebart.validation import check_labels, check_number, count_rows
 
-__all__ = ["ClassEvaluation", "Evaluation", "RegressionEvaluation", "evaluate", "score_text"]
-
 # More rows than this would not change what a picture shows.
 MAX_ROWS = 5000
 FloatArray = NDArray[np.float64]

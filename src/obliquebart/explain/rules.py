@@ -20,19 +20,6 @@ from obliquebart.validation import check_choice, check_count, check_number
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-__all__ = [
-    "Inclusion",
-    "Interaction",
-    "Loading",
-    "RuleSizes",
-    "Rules",
-    "SizeShare",
-    "interactions",
-    "loadings",
-    "rule_sparsity",
-    "variable_inclusion",
-]
-
 FloatArray = NDArray[np.float64]
 
 

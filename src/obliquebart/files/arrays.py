@@ -10,8 +10,6 @@ from numpy.typing import DTypeLike, NDArray
 
 from obliquebart.exceptions import ModelFileError
 
-__all__ = ["ArrayReader", "Arrays", "field"]
-
 Arrays = dict[str, NDArray[Any]]
 
 

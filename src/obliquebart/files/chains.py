@@ -14,8 +14,6 @@ from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.posterior.draws import Columns, draws_from_arrays
 from obliquebart.sampling.chain import State, Trace
 
-__all__ = ["ChainReader", "add_draws", "add_state"]
-
 # The ranges of what every trace has. Shares are NaN in sweeps to which they do not apply.
 SIZE, SHARE = (0.0, np.inf), (0.0, 1.0)
 TRACE = {

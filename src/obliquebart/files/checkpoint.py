@@ -26,8 +26,6 @@ from obliquebart.model.training import ARGUMENTS, TrainingProblem, differences
 from obliquebart.sampling.chain import Chain, ChainProgress
 from obliquebart.validation import check_count
 
-__all__ = ["Checkpoint", "Identity", "TaskRecorder"]
-
 FORMAT = "obliquebart checkpoint"
 SCHEMA = 1
 # A chain is saved after so many seconds, unless the user gave a number of sweeps.

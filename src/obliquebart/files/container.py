@@ -28,8 +28,6 @@ from safetensors import SafetensorError
 import obliquebart
 from obliquebart.exceptions import ModelFileError
 
-__all__ = ["Contents", "new_header", "pack", "read_file", "unpack", "write_file"]
-
 METADATA_KEY = "obliquebart"
 # JSON within these limits is parsed in less than a second; a million levels fit into it.
 MAX_HEADER = 32_000_000

@@ -41,8 +41,6 @@ from obliquebart.files.model_reader import (
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import Encoding
 
-__all__ = ["load", "save", "to_bytes"]
-
 # More than any machine has threads for.
 MAX_JOBS = 4096
 

@@ -12,8 +12,6 @@ from numpy.typing import DTypeLike, NDArray
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters, Task
 
-__all__ = ["CheckedOutcome", "FloatArray", "Given", "Likelihood", "NoiseScalar"]
-
 FloatArray = NDArray[np.float64]
 
 

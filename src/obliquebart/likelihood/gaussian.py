@@ -16,8 +16,6 @@ from obliquebart.model.outcome import Outcome, OutcomeScale, require_scale
 from obliquebart.model.parameters import DEFAULTS, CheckedHyperparameters
 from obliquebart.validation import check_outcome, check_weights
 
-__all__ = ["Gaussian", "noise_scale"]
-
 
 class Gaussian(Likelihood):
     """The engine's y is standardised; weights have mean 1, and sigma takes up their mean."""

@@ -17,8 +17,6 @@ from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.validation import check_labels, check_weights, whole_weights
 
-__all__ = ["Probit"]
-
 
 class Probit(Likelihood):
     """The engine's y is 0 or 1, and its latent scale is the user's: the noise has variance 1."""

@@ -9,8 +9,6 @@ from obliquebart.model.outcome import Outcome, require_scale
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.model.settings import settings_from_dict
 
-__all__ = ["calibrate"]
-
 
 def calibrate(parameters: CheckedHyperparameters, outcome: Outcome, p_cont: int) -> _core.Settings:
     """Turn parameters in the user's units into settings in the engine's.

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from obliquebart.likelihood.base import Likelihood
 
-__all__ = ["Outcome", "OutcomeScale", "require_scale"]
-
 # Scales beyond these, in the engine's units, leave nothing of a float32 residual.
 SMALLEST_SCALE, LARGEST_SCALE = 1e-6, 1e6
 

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from obliquebart import _core
 
-__all__ = ["row_order"]
-
 BLOCK = _core.BLOCK_ROWS
 # With fewer rows the engine goes through all leaves of every block.
 FEWEST_ROWS = _core.FEWEST_MASKED_ROWS

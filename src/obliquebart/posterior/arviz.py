@@ -18,8 +18,6 @@ from obliquebart.validation import check_weights
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-__all__ = ["Observed", "to_arviz"]
-
 FloatArray = NDArray[np.float64]
 Groups = dict[str, dict[str, Any]]
 

@@ -9,8 +9,6 @@ import numpy as np
 from obliquebart.posterior.posterior import FloatArray, Posterior, require_draws_memory
 from obliquebart.table.encoded import EncodedTable
 
-__all__ = ["ClassProbabilities"]
-
 
 class ClassProbabilities:
     """Means, intervals and draws of the probabilities of all classes.

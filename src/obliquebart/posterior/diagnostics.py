@@ -21,8 +21,6 @@ from obliquebart.validation import check_count
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-__all__ = ["Diagnostics", "Quantity", "choose_rows", "diagnose"]
-
 TAILS = (0.05, 0.95)
 FloatArray = NDArray[np.float64]
 

@@ -26,19 +26,6 @@ from numpy.typing import NDArray
 
 from obliquebart import _core
 
-__all__ = [
-    "CategoricalNode",
-    "ContinuousNode",
-    "DecodedDraws",
-    "LeafNode",
-    "Node",
-    "RuleTable",
-    "constant_draws",
-    "draws_from_arrays",
-    "split_draws",
-    "take_draws",
-]
-
 KIND_MASK, LEAF, CONTINUOUS, CATEGORICAL = 3, 0, 1, 2
 WORD_BITS = 32
 # What each array of a structure has one entry for.

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from obliquebart.likelihood import Given, Likelihood
 
-__all__ = ["outcome_quantiles"]
-
 FloatArray = NDArray[np.float64]
 # Each halves the interval in which a quantile lies.
 N_STEPS = 60

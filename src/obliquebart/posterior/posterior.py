@@ -23,8 +23,6 @@ from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_choice, check_number, effective_jobs
 
-__all__ = ["Posterior", "Summary"]
-
 # Draws are turned into user's units block by block of this many numbers.
 BLOCK_NUMBERS = 4_000_000
 FloatArray = NDArray[np.float64]

@@ -14,8 +14,6 @@ from obliquebart.exceptions import warn_caller
 from obliquebart.explain import rules, trees
 from obliquebart.posterior import arviz, diagnostics
 
-__all__ = ["PosteriorSummaries", "documented"]
-
 documented = shared_parameters("""\
 X : table of shape (n, n_features)
     Any table that `fit` takes.

@@ -31,8 +31,6 @@ from obliquebart.report import pictures
 from obliquebart.report.pictures import Picture
 from obliquebart.table.levels import LevelTable
 
-__all__ = ["report_html", "write_report"]
-
 # Of a model of many classes, the classes whose chains are shown.
 MAX_CLASSES = 6
 SHOWN_COLUMNS = 15

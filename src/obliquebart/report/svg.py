@@ -11,8 +11,6 @@ from matplotlib.figure import Figure
 
 from obliquebart.plots.style import styled
 
-__all__ = ["new_figure", "to_svg"]
-
 # On a phone of 390 pixels a figure of this width has letters of 10 pixels.
 WIDTH = 4.8
 

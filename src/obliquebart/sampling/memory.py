@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["available_memory", "require_memory"]
-
 
 def available_memory() -> int | None:
     """Bytes that can be allocated now, or None where the platform does not say."""

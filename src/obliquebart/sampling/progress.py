@@ -19,8 +19,6 @@ from rich.progress import (
 
 from obliquebart.validation import check_choice
 
-__all__ = ["FitProgress"]
-
 # Shorter fits are over before a display could be read.
 QUIET_SECONDS = 1.0
 

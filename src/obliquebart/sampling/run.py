@@ -28,8 +28,6 @@ from obliquebart.sampling.progress import FitProgress
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_seed, effective_jobs
 
-__all__ = ["Run", "RunRequest", "new_seed", "run"]
-
 POLL_SECONDS = 0.1
 # What a kept tree costs at least: its structure's number and one leaf output.
 SMALLEST_TREE_BYTES = 8

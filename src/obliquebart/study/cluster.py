@@ -15,8 +15,6 @@ from typing import Any
 from obliquebart.study.pool import ONE_THREAD, UnitResult
 from obliquebart.study.units import Unit, execute
 
-__all__ = ["DaskPool", "connected", "local_cluster"]
-
 TIMEOUT_TOPIC = "obliquebart-study-timeout"
 # Units given beyond the threads of the cluster, so that no worker waits for the next.
 BACKLOG = 1.5

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from obliquebart.model.parameters import Task
 from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
-__all__ = ["DATA_VARIABLE", "Dataset", "Library", "find_folder"]
-
 DATA_VARIABLE = "OBLIQUEBART_DATA"
 INPUTS = ("correct", "paper")
 # The authors' preparation maps to this interval, not to [-1, 1].

@@ -26,8 +26,6 @@ from obliquebart.files.container import write_file
 from obliquebart.study.datasets import Dataset, check_sum
 from obliquebart.study.train_test import FloatArray
 
-__all__ = ["COMMIT", "SOURCE", "content_digest", "fetch", "packaged"]
-
 COMMIT = "fc4958c4bcb858c4642392360f24f97e2a600aa7"
 SOURCE = (
     f"https://raw.githubusercontent.com/paulhnguyen/obliqueBART/{COMMIT}"

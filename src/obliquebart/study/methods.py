@@ -26,8 +26,6 @@ from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 if TYPE_CHECKING:
     from obliquebart.study.units import Unit
 
-__all__ = ["METHODS", "Method"]
-
 N_TREES = 500  # of randomForest and ranger
 # Rows at a time where all draws of f are needed.
 BLOCK = 500

@@ -9,8 +9,6 @@ import numpy as np
 
 from obliquebart.study.train_test import FloatArray, TrainTest
 
-__all__ = ["COVERAGE", "Prediction", "measure"]
-
 COVERAGE = 0.9
 # A method that says 0 or 1 and is wrong would otherwise score minus infinity.
 SMALLEST_PROBABILITY = 1e-3

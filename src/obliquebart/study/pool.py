@@ -17,8 +17,6 @@ from typing import Any
 
 from obliquebart.study.units import Unit, execute
 
-__all__ = ["ProcessPool", "UnitResult"]
-
 BEGUN = "begun"
 # A process imports the libraries before it begins with its first unit.
 START_SECONDS = 120.0

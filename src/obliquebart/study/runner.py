@@ -12,8 +12,6 @@ from obliquebart.study.pool import UnitResult
 from obliquebart.study.store import Store
 from obliquebart.study.units import Unit
 
-__all__ = ["Limits", "Pool", "Tally", "run"]
-
 
 class Pool(Protocol):
     """Something that does units elsewhere: processes here, or a cluster."""

@@ -11,8 +11,6 @@ from typing import Any
 
 from obliquebart.files.container import write_file
 
-__all__ = ["Store", "read_table", "write_table"]
-
 
 class Store:
     """A folder of results.

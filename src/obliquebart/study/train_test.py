@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from obliquebart import RandomRotation
 from obliquebart.model.parameters import Task
 
-__all__ = ["StudyTable", "TrainTest"]
-
 FloatArray = NDArray[np.float64]
 
 

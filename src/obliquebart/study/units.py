@@ -17,8 +17,6 @@ from obliquebart.study.methods import METHODS
 from obliquebart.study.peak_memory import PeakMemory
 from obliquebart.study.train_test import TrainTest
 
-__all__ = ["Unit", "execute"]
-
 Setting = str | int | float | bool
 
 

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["map_rows"]
-
 
 def map_rows(
     method: Callable[..., Any],

@@ -14,8 +14,6 @@ from obliquebart.study import synthetic
 from obliquebart.study.fetch import packaged
 from obliquebart.study.store import read_table
 
-__all__ = ["Results", "Variant"]
-
 FloatArray = NDArray[np.float64]
 
 

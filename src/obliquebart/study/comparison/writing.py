@@ -11,8 +11,6 @@ from obliquebart.study.comparison.results import Results
 from obliquebart.study.comparison.tables import OURS, PAPER_PRIOR
 from obliquebart.study.plans import ROTATED
 
-__all__ = ["write_report"]
-
 TITLE = "The obliqueBART experiments, repeated"
 TASKS = ("regression", "classification")
 
