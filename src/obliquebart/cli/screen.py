@@ -40,12 +40,8 @@ def stdout_console() -> Console:
 class Screen:
     """Where a command writes: tables for people, or one JSON document for programs.
 
-    Parameters
-    ----------
-    as_json : bool
-        Whether the result is JSON; then nothing else is written to standard output.
-    quiet : bool
-        Whether words are left out; errors and warnings are not.
+    With `as_json` nothing but the result is written to standard output; with `quiet` words are left
+    out, but no errors and warnings.
     """
 
     def __init__(self, as_json: bool = False, quiet: bool = False) -> None:

@@ -36,17 +36,7 @@ def add_state(arrays: Arrays, prefix: str, state: State) -> dict[str, Any]:
 
 
 class ChainReader:
-    """Reads the chains of one posterior; whatever is wrong raises ModelFileError.
-
-    Parameters
-    ----------
-    arrays : ArrayReader
-        The arrays of a file.
-    settings : Settings
-        The settings that the chains ran with.
-    columns : Columns
-        The columns of the model.
-    """
+    """Reads the chains of one posterior; whatever is wrong raises ModelFileError."""
 
     def __init__(self, arrays: ArrayReader, settings: _core.Settings, columns: Columns) -> None:
         self._arrays = arrays

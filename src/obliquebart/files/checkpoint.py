@@ -57,24 +57,10 @@ class Identity(NamedTuple):
 class Checkpoint:
     """The file of one fit, and the chains that are saved in it.
 
-    Parameters
-    ----------
-    path : str or path
-        The file. It is read if it exists, and otherwise written at once, so that a missing folder
-        is an error before the first sweep.
-    every : int or None
-        Save a chain after so many sweeps; None means about once a minute.
-    identity : Identity
-        What the fit is.
-    seeds : list of int
-        One for each posterior.
-    any_seed : bool
-        Whether the user gave no seed, so that those of the file are taken.
-
-    Attributes
-    ----------
-    seeds : list of int
-        The seeds to sample with.
+    The file is read if it exists, and otherwise written at once, so that a missing folder is an
+    error before the first sweep. A chain is saved `every` so many sweeps; None means about once a
+    minute. `seeds` are those to sample with, one for each posterior: those of the file where the
+    user gave none (`any_seed`).
     """
 
     def __init__(

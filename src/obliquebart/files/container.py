@@ -71,19 +71,8 @@ def pack(contents: Contents) -> bytes:
 def unpack(data: bytes, kind: str, schemas: tuple[int, ...]) -> Contents:
     """Return what `pack` was given; the caller has to check the values in it.
 
-    Parameters
-    ----------
-    data : bytes
-        The bytes of a file, which may be damaged or made to do harm.
-    kind : str
-        The `format` that the header must have.
-    schemas : tuple of int
-        The schemas that the caller can read.
-
-    Raises
-    ------
-    ModelFileError
-        If the bytes are damaged, or not of this format and one of these schemas.
+    The bytes may be damaged or made to do harm. ModelFileError is raised if they are damaged, or
+    not of this format (`kind`) and one of these schemas.
     """
     begin, end = _find_digest(data)
     if bytes(data[begin:end]) != _digest(data, begin, end):

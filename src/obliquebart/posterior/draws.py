@@ -211,10 +211,7 @@ class DecodedDraws:
 def draws_from_arrays(arrays: Mapping[str, NDArray[Any]], columns: Columns) -> _core.Draws:
     """Return the draws that arrays hold; every length, index and number is checked.
 
-    Raises
-    ------
-    ValueError
-        If they hold no draws of a model with these columns; the message names the array.
+    A ValueError names the array if they hold no draws of a model with these columns.
     """
     return _core.Draws.from_arrays(dict(arrays), columns.p_cont, list(columns.n_levels))
 

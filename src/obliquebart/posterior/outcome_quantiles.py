@@ -20,20 +20,9 @@ MAX_DOUBLINGS = 60
 
 
 def outcome_quantiles(likelihood: Likelihood, given: Given, levels: Sequence[float]) -> FloatArray:
-    """Return quantiles of the mixture over draws of an outcome's distribution given f.
+    """Return quantiles (n_rows, n_levels) of the mixture over draws of an outcome's distribution.
 
-    Parameters
-    ----------
-    likelihood : Likelihood
-        With `cdf`.
-    given : Given
-        With f of shape (n_draws, n_rows), in the units of y.
-    levels : sequence of float
-        Probabilities between 0 and 1.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_levels)
+    The given f is of shape (n_draws, n_rows), in the units of y.
     """
 
     def probability(y: FloatArray) -> FloatArray:

@@ -60,20 +60,11 @@ def local_cluster(n_workers: int) -> Any:
 
 
 class DaskPool:
-    """Do units on the workers of a Dask cluster.
+    """Do units on the workers of a Dask cluster, each in at most `timeout` seconds.
 
-    Results come back over the network and are stored by the caller: workers share no disk with
-    it but the data sets'. Workers must have one thread each, as a unit that takes too long can
-    only be ended with its worker.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        Closed by the caller.
-    folder : Path or None
-        The data sets, as the workers see them.
-    timeout : float
-        Seconds that a unit may take.
+    Results come back over the network and are stored by the caller: workers share no disk with it
+    but the data sets' (`folder`, as they see it). Workers must have one thread each, as a unit that
+    takes too long can only be ended with its worker. The caller closes the client.
     """
 
     def __init__(self, client: Any, folder: Path | None, timeout: float) -> None:

@@ -52,19 +52,10 @@ class Dataset:
     record: dict[str, Any]
 
     def problem(self, split: int, inputs: str = "correct") -> TrainTest:
-        """Return the training and test part of a split.
+        """Return the training and test part of a split, counted from 0.
 
-        Parameters
-        ----------
-        split : int
-            Number of the split, from 0.
-        inputs : {"correct", "paper"}
-            Numbers in the units of the source, to be scaled column by column; or as the authors
-            gave them to their program.
-
-        Returns
-        -------
-        TrainTest
+        Inputs are "correct", numbers in the units of the source, to be scaled column by column, or
+        those of the "paper", as the authors gave them to their program.
         """
         if inputs not in INPUTS:
             raise ValueError(f"inputs={inputs!r} must be one of {INPUTS}.")
@@ -92,13 +83,7 @@ class Dataset:
 
 
 class Library:
-    """A folder of data sets.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds datasets.json, the tables and splits/; datasets_extra.json is optional.
-    """
+    """A folder with datasets.json, the tables and splits/, and perhaps datasets_extra.json."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)

@@ -90,16 +90,7 @@ class _Worker:
 
 
 class ProcessPool:
-    """Do units on processes of this machine.
-
-    Parameters
-    ----------
-    n_workers : int
-    folder : Path or None
-        The data sets.
-    timeout : float
-        Seconds that a unit may take.
-    """
+    """Do units on processes of this machine, each in at most `timeout` seconds."""
 
     def __init__(self, n_workers: int, folder: Path | None, timeout: float) -> None:
         for name in ONE_THREAD:

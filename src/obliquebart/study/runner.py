@@ -80,24 +80,10 @@ def run(
     expected_seconds: Callable[[Unit], float] = lambda _: 0.0,
     watch: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
-    """Do the units that have no result yet, in the order given.
+    """Do the units that have no result yet, each once, in the order given.
 
-    Parameters
-    ----------
-    units : iterable of Unit
-        Without effect where a result is stored, or where one comes twice.
-    store : Store
-    pool : Pool
-        Closed by the caller.
-    limits : Limits, optional
-    expected_seconds : callable
-        How long a unit will take; it is left out where the time is too short for it.
-    watch : callable
-        Called with the tally after every event, at least once a second.
-
-    Returns
-    -------
-    Tally
+    The caller closes the pool. A unit is left out where the time is too short for its expected
+    seconds. `watch` is called with the tally after every event, at least once a second.
     """
     return _Run(store, pool, limits or Limits(), expected_seconds, watch).go(units)
 

@@ -76,17 +76,8 @@ class Unit:
 def execute(unit: Unit, folder: Path | None) -> dict[str, Any]:
     """Do the work; whatever happens, return a result.
 
-    Parameters
-    ----------
-    unit : Unit
-    folder : Path or None
-        The data sets; not needed for synthetic problems.
-
-    Returns
-    -------
-    dict
-        JSON-able: key, unit, status ("done" or "failed"), metrics, seconds, memory, host; with
-        "error" where it failed.
+    The folder has the data sets; synthetic problems need none. The result can be JSON: key, unit,
+    status ("done" or "failed"), metrics, seconds, memory, host; with "error" where it failed.
     """
     started = time.time()
     result: dict[str, Any] = {"key": unit.key, "unit": unit.to_dict(), "host": platform.node()}

@@ -43,15 +43,9 @@ class Table:
 
 
 def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Table:
-    """Look at a table without converting it.
+    """Look at a table without converting it; rows other than `rows` are ignored altogether.
 
-    Parameters
-    ----------
-    X : array-like, data frame, or dictionary of column names to arrays
-    owner : str
-        Name of the estimator, for messages.
-    rows : int array, optional
-        Row numbers to read; the others are ignored altogether.
+    `owner` is the name of the estimator, for messages.
 
     Examples
     --------
@@ -73,18 +67,7 @@ def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Tab
 
 
 def check_columns(table: Table, names: list[str], is_named: bool, owner: str) -> None:
-    """Compare names, order and number of columns with those of fit, in scikit-learn's words.
-
-    Parameters
-    ----------
-    table : Table
-    names : list of str
-        Names in fit.
-    is_named : bool
-        Whether the columns had names in fit.
-    owner : str
-        Name of the estimator.
-    """
+    """Compare names, order and number of columns with those of fit, in scikit-learn's words."""
     if is_named and table.is_named and table.names != names:
         raise ValueError(_names_message(names, table.names))
     if table.is_named and not is_named:

@@ -57,12 +57,7 @@ class ColumnScale:
     ) -> ColumnScale:
         """Learn the map from training values; NaN is missing, infinities are not allowed.
 
-        Parameters
-        ----------
-        values : float64 array
-        feature_scaling : one of ``FEATURE_SCALINGS``
-        limits : pair of float, optional
-            Minimum and maximum to use in place of the column's own (joint scaling).
+        The limits are used in place of the column's own minimum and maximum (joint scaling).
 
         Examples
         --------
