@@ -27,29 +27,15 @@ PAPER_LIMIT = 0.99
 
 @dataclass(frozen=True)
 class Dataset:
-    """One data set.
-
-    Attributes
-    ----------
-    name, task : str
-    columns : StudyTable
-        Numbers in the units of the source.
-    y : float64 array
-    tests : tuple of int64 arrays
-        The test rows of each of the paper's splits.
-    scaled_jointly : bool
-        Whether the authors scaled all columns by one minimum and maximum.
-    record : dict
-        The entry of datasets.json.
-    """
+    """One data set."""
 
     name: str
     task: Task
-    columns: StudyTable
+    columns: StudyTable  # numbers in the units of the source
     y: FloatArray
-    tests: tuple[NDArray[np.int64], ...]
-    scaled_jointly: bool
-    record: dict[str, Any]
+    tests: tuple[NDArray[np.int64], ...]  # the test rows of each of the paper's splits
+    scaled_jointly: bool  # whether the authors scaled all columns by one minimum and maximum
+    record: dict[str, Any]  # the entry of datasets.json
 
     def problem(self, split: int, inputs: str = "correct") -> TrainTest:
         """Return the training and test part of a split, counted from 0.

@@ -33,21 +33,11 @@ BLOCK = 500
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the comparison.
+    """A method of the comparison."""
 
-    Attributes
-    ----------
-    label : str
-        Its name in tables.
-    solve : callable
-        Fits and predicts.
-    needs : str or None
-        A package beyond those that obliquebart itself needs.
-    """
-
-    label: str
-    solve: Callable[[TrainTest, Unit], Prediction]
-    needs: str | None = None
+    label: str  # in tables
+    solve: Callable[[TrainTest, Unit], Prediction]  # fits and predicts
+    needs: str | None = None  # a package beyond those of obliquebart itself
 
     @property
     def is_installed(self) -> bool:

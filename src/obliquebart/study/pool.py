@@ -26,23 +26,12 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True)
 class UnitResult:
-    """What became of one attempt at a unit.
-
-    Attributes
-    ----------
-    unit : Unit
-    event : {"finished", "lost", "timeout"}
-        Whether there is a result, the worker died, or the attempt was ended.
-    result : dict or None
-        Of `execute`, if it finished.
-    seconds : float
-        Since the attempt began.
-    """
+    """What became of one attempt at a unit."""
 
     unit: Unit
-    event: str
-    result: dict[str, Any] | None
-    seconds: float
+    event: str  # "finished", "lost" (the worker died) or "timeout" (it was ended)
+    result: dict[str, Any] | None  # of `execute`, if it finished
+    seconds: float  # since the attempt began
 
 
 def _serve(connection: Connection, folder: Path | None) -> None:

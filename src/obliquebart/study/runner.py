@@ -36,21 +36,11 @@ class Pool(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop trying.
+    """When to stop trying."""
 
-    Attributes
-    ----------
-    losses : int
-        Attempts at a unit that may end with the death of its worker.
-    timeouts : int
-        Attempts at a unit that may take too long.
-    seconds : float
-        For the whole run; no unit starts that is expected to end later.
-    """
-
-    losses: int = 5
-    timeouts: int = 2
-    seconds: float = float("inf")
+    losses: int = 5  # attempts at a unit that may end with the death of its worker
+    timeouts: int = 2  # attempts at a unit that may take too long
+    seconds: float = float("inf")  # for the run; no unit starts that would end later
 
 
 @dataclass

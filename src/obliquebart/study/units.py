@@ -22,30 +22,14 @@ Setting = str | int | float | bool
 
 @dataclass(frozen=True)
 class Unit:
-    """One fit and its evaluation.
+    """One fit and its evaluation."""
 
-    Attributes
-    ----------
-    data : str
-        Name of a data set, or of a synthetic problem.
-    split : int
-        Number of the split, or of the replicate.
-    method : str
-        Key of `METHODS`.
-    rotations : int
-        Random rotations of the numbers before the fit; 0: none.
-    inputs : {"correct", "paper"}
-        See `Dataset.problem`.
-    settings : tuple of pairs of str and value
-        Parameters that differ from the method's, sorted by name.
-    """
-
-    data: str
-    split: int
-    method: str
-    rotations: int = 0
-    inputs: str = "correct"
-    settings: tuple[tuple[str, Setting], ...] = ()
+    data: str  # a data set, or a synthetic problem
+    split: int  # or the replicate
+    method: str  # key of `METHODS`
+    rotations: int = 0  # of the numbers, at random, before the fit
+    inputs: str = "correct"  # "correct" or "paper": see `Dataset.problem`
+    settings: tuple[tuple[str, Setting], ...] = ()  # other than the method's, by name
 
     @property
     def key(self) -> str:

@@ -20,26 +20,13 @@ from obliquebart.table.columns import Column, NumberColumn, ObjectColumn, Series
 
 @dataclass(frozen=True)
 class Table:
-    """A two-dimensional table with at least one row and one column.
+    """A two-dimensional table with at least one row and one column."""
 
-    Attributes
-    ----------
-    names : list of str
-        Names for messages; ``x0``, ``x1``, … where the container has none.
-    is_named : bool
-        Whether the container names its columns, all by strings.
-    is_frame : bool
-        Whether the columns have types of their own.
-    n_rows : int
-    column : callable
-        Reads the column at a position.
-    """
-
-    names: list[str]
-    is_named: bool
-    is_frame: bool
+    names: list[str]  # for messages; x0, x1, … where the container has none
+    is_named: bool  # whether the container names its columns, all by strings
+    is_frame: bool  # whether the columns have types of their own
     n_rows: int
-    column: Callable[[int], Column]
+    column: Callable[[int], Column]  # reads the column at a position
 
 
 def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Table:
