@@ -140,10 +140,7 @@ def means(rows: list[dict[str, Any]], variant: str, key: str) -> dict[str, float
 
 def table(rows: list[dict[str, Any]]) -> str:
     """Return the table of means over the data sets."""
-    lines = [
-        "| | SMSE | coverage of 90% | accuracy | log loss |",
-        "|---|---|---|---|---|",
-    ]
+    lines = ["| | SMSE | coverage of 90% | accuracy | log loss |", "|---|---|---|---|---|"]
     for variant in VARIANTS:
         cells = []
         for key, digits in [("smse", 4), ("coverage", 3), ("accuracy", 4), ("log_loss", 4)]:

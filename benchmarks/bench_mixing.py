@@ -154,9 +154,7 @@ def _sample(table: Table, preset: Any, length: Length, seed: int) -> tuple[np.nd
     PRESETS["mixing"] = preset
     hyper = Hyperparameters(prior="mixing").validated()
     encoding, encoded = Encoding.fit_transform(
-        table.x,
-        categorical_features=table.categorical,
-        feature_scaling=hyper.feature_scaling,
+        table.x, categorical_features=table.categorical, feature_scaling=hyper.feature_scaling
     )
     likelihood = LIKELIHOODS["probit" if table.classes else "gaussian"]
     y = table.y == table.y.max() if table.classes else np.asarray(table.y, float)

@@ -28,8 +28,7 @@ def _compare(n: int, prior: str, repeats: int) -> dict[str, Any]:
         "prior": prior,
         "regression_ms": regression["best_ms"],
         "probit_ms": probit["best_ms"],
-        "ratio": probit["best_ms"] / regression["best_ms"],
-        "ratio_cpu": probit["cpu_ms"] / regression["cpu_ms"],
+        **timing.ratios(probit, regression),
     }
 
 

@@ -30,9 +30,8 @@ def rows(
                 "n_burn": n_burn,
                 "ours_ms": ours["best_ms"],
                 "pymc_ms": peer["best_ms"],
-                "ratio": peer["best_ms"] / ours["best_ms"],
+                **timing.ratios(peer, ours),
                 "ratio_median": peer["median_ms"] / ours["median_ms"],
-                "ratio_cpu": peer["cpu_ms"] / ours["cpu_ms"],
                 "pymc_sweeps": peer["sweeps"],
                 "repeats": repeats,
             }

@@ -32,8 +32,7 @@ def rows(
                 "oblique_ms": measured["oblique"]["best_ms"],
                 "axis_ms": measured["axis"]["best_ms"],
                 "default_ms": measured["default"]["best_ms"],
-                "ratio": measured["oblique"]["best_ms"] / measured["axis"]["best_ms"],
-                "ratio_cpu": measured["oblique"]["cpu_ms"] / measured["axis"]["cpu_ms"],
+                **timing.ratios(measured["oblique"], measured["axis"]),
                 "ratio_default": measured["default"]["best_ms"] / measured["oblique"]["best_ms"],
                 "ratio_default_cpu": measured["default"]["cpu_ms"] / measured["oblique"]["cpu_ms"],
             }

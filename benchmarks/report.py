@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -208,47 +209,44 @@ def paper_table(task: str) -> Callable[[], str]:
 
 def draw_sweeps() -> None:
     rows: Rows = result("sweep")["rows"]
-    figure, axes = plt.subplots(figsize=(5, 3.4), layout="constrained")
-    for style, (name, label) in zip(STYLES, LABELS.items(), strict=False):
-        own = [row for row in rows if row["library"] == name]
-        _line(axes, style, [r["n"] for r in own], [r["best_ms"] for r in own], label)
-    axes.set(xlabel="rows", ylabel="milliseconds per sweep of 200 trees")
-    axes.legend(frameon=False)
-    save(figure, "sweep.svg")
+    labels = {"xlabel": "rows", "ylabel": "milliseconds per sweep of 200 trees"}
+    with picture("sweep.svg", 3.4, **labels) as axes:
+        for style, (name, label) in zip(STYLES, LABELS.items(), strict=False):
+            own = [row for row in rows if row["library"] == name]
+            _line(axes, style, own, "best_ms", label)
 
 
 def draw_rows() -> None:
     rows: Rows = result("rows")["rows"]
-    n = [row["n"] for row in rows]
-    figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
-    _line(axes, STYLES[0], n, [row["ns_per_row_tree"] for row in rows], "as burned in")
-    _line(axes, STYLES[1], n, [row["same_trees_ns"] for row in rows], "the same trees")
-    axes.set(xlabel="rows", ylabel="ns per row and tree")
-    axes.yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
-    axes.yaxis.set_major_formatter("{x:g}")
-    axes.yaxis.set_minor_formatter("")
-    axes.legend(frameon=False)
-    save(figure, "rows.svg")
+    with picture("rows.svg", 3, xlabel="rows", ylabel="ns per row and tree") as axes:
+        _line(axes, STYLES[0], rows, "ns_per_row_tree", "as burned in")
+        _line(axes, STYLES[1], rows, "same_trees_ns", "the same trees")
+        axes.yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
 
 
 def draw_small_n() -> None:
     rows: Rows = result("small_n")["rows"]
-    n = [row["n"] for row in rows]
-    figure, axes = plt.subplots(figsize=(5, 3), layout="constrained")
     kinds = {"oblique": "oblique", "axis": "axis-aligned", "default": "oblique, default prior"}
-    for style, (name, label) in zip(STYLES, kinds.items(), strict=False):
-        _line(axes, style, n, [row[f"{name}_us"] for row in rows], label)
-    axes.set(xlabel="rows", ylabel="µs per tree update", xscale="linear", yscale="linear")
-    axes.set_ylim(bottom=0)
-    axes.legend(frameon=False)
-    save(figure, "small_n.svg")
+    with picture("small_n.svg", 3, xlabel="rows", ylabel="µs per tree update") as axes:
+        for style, (name, label) in zip(STYLES, kinds.items(), strict=False):
+            _line(axes, style, rows, f"{name}_us", label)
+        axes.set(xscale="linear", yscale="linear")
+        axes.set_ylim(bottom=0)
 
 
-def _line(axes: Any, style: str, x: list[float], y: list[float], label: str) -> None:
+def _line(axes: Any, style: str, rows: Rows, key: str, label: str) -> None:
+    x, y = [row["n"] for row in rows], [row[key] for row in rows]
     axes.loglog(x, y, style, color="black", markerfacecolor="white", label=label)
 
 
-def save(figure: Any, name: str) -> None:
+@contextmanager
+def picture(name: str, height: float, **labels: str) -> Iterator[Any]:
+    figure, axes = plt.subplots(figsize=(5, height), layout="constrained")
+    yield axes
+    axes.set(**labels)
+    axes.legend(frameon=False)
     PICTURES.mkdir(exist_ok=True)
     with mpl.rc_context({"svg.hashsalt": "obliquebart"}):
         figure.savefig(PICTURES / name, metadata={"Date": None})

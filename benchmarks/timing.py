@@ -55,6 +55,12 @@ def measure_sweeps(
     }
 
 
+def ratios(figures: Mapping[str, float], reference: Mapping[str, float]) -> dict[str, float]:
+    """How many times as long a contestant takes, by the clock and in processor time."""
+    pairs = {"ratio": "best_ms", "ratio_cpu": "cpu_ms"}
+    return {name: figures[key] / reference[key] for name, key in pairs.items()}
+
+
 def measure_calls(
     calls: Mapping[str, Callable[[], float]], *, repeats: int
 ) -> dict[str, dict[str, float]]:

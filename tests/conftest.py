@@ -4,11 +4,24 @@ from __future__ import annotations
 
 import hashlib
 import os
+import sys
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 os.environ.setdefault("MPLBACKEND", "Agg")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _forget_models() -> Iterator[None]:
+    """Let go of the fitted models that helpers keep, before Python takes its modules apart."""
+    yield
+    for name, module in list(sys.modules.items()):
+        if name.startswith("helpers."):
+            for thing in vars(module).values():
+                if hasattr(thing, "cache_clear"):
+                    thing.cache_clear()
 
 
 @pytest.fixture

@@ -95,12 +95,7 @@ def fitter(problem: Problem, prior: str = "default") -> Callable[[], float]:
 
     def seconds() -> float:
         model = ObliqueBARTRegressor(
-            prior=prior,
-            n_chains=1,
-            n_burn=1000,
-            n_draws=1000,
-            n_jobs=1,
-            random_state=problem.seed,
+            prior=prior, n_chains=1, n_burn=1000, n_draws=1000, n_jobs=1, random_state=problem.seed
         )
         start = time.perf_counter()
         model.fit(problem.x, problem.y)

@@ -6,15 +6,6 @@ import sys
 import warnings
 from pathlib import Path
 
-__all__ = [
-    "CheckpointWarning",
-    "ConstantOutcomeWarning",
-    "DoubtfulColumnWarning",
-    "InterruptedFitWarning",
-    "ModelFileError",
-    "warn_caller",
-]
-
 PACKAGE = str(Path(__file__).parent)
 
 

@@ -16,20 +16,6 @@ from sklearn.utils.multiclass import check_classification_targets
 from obliquebart.exceptions import warn_caller
 from obliquebart.table.frames import read_table
 
-__all__ = [
-    "check_choice",
-    "check_count",
-    "check_labels",
-    "check_number",
-    "check_outcome",
-    "check_pair",
-    "check_seed",
-    "check_weights",
-    "count_rows",
-    "effective_jobs",
-    "whole_weights",
-]
-
 # The largest magnitude of y: sums and predictive noise still fit into float64.
 LARGEST_OUTCOME = 1e300
 

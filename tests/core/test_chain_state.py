@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.arrays import assert_same
 from obliquebart import _core
 
 State = dict[str, Any]
@@ -36,12 +37,6 @@ def maker(**changes: Any) -> Callable[[], _core.Sampler]:
     y = x_cont[0] + (x_cat[0] % 3) + rng.standard_normal(N)
     y = (y > y.mean()).astype(float) if settings.likelihood == "probit" else y / y.std()
     return lambda: _core.Sampler(data, y, None, settings, 3, 0)
-
-
-def assert_same(found: State, expected: State) -> None:
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -151,19 +151,8 @@ def test_paper_prior_with_zero_rules(rng):
 def test_wide_trees(rng):
     """More than 16 leaves: the tables of the kernels no longer fit a register."""
     x = columns(rng, 1500, missing=0.05)
-    sampler = chain(
-        x,
-        rng,
-        n_draws=4,
-        n_burn=700,
-        n_trees=3,
-        alpha=0.6,
-        beta=0.0,
-        leaf_sd=0.6,
-        sigma=0.2,
-        sigma_fixed=True,
-    )
-    draws = sampler.draws
+    wide = {"n_trees": 3, "alpha": 0.6, "beta": 0.0, "leaf_sd": 0.6}
+    draws = chain(x, rng, 4, 700, **wide, sigma=0.2, sigma_fixed=True).draws
     arrays = draws.to_arrays()
     assert (np.diff(arrays["node_begin"].astype(np.int64)) // 2 + 1).max() > 17
     np.testing.assert_array_equal(draws.predict(x.core()), plain_predict(draws, x))

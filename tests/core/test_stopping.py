@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.arrays import assert_same
 from obliquebart import _core
 
 # Rows times trees above which the engine stops in the middle of a sweep.
@@ -45,12 +46,6 @@ def maker(rng, weighted: bool = False, n: int = N, **changes: Any) -> Callable[[
         y = (y > 0).astype(float)
     weights = rng.uniform(0.5, 2.0, n) if weighted else None
     return lambda: _core.Sampler(data, y, weights, settings, 3, 0)
-
-
-def assert_same(found: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert found.keys() == expected.keys()
-    for name, value in expected.items():
-        np.testing.assert_array_equal(found[name], value, err_msg=name)
 
 
 def stop_after(seconds: float) -> tuple[_core.Control, threading.Timer]:

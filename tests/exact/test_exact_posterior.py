@@ -191,21 +191,22 @@ LONG = [
 ]
 
 
+def check_row_partitions(case, seed, n_log2, n_sweeps, noise, bound):
+    masses = rule_masses(case.table, case.min_samples_leaf, n_log2)
+    found = sampled_distance(case, masses, n_sweeps, noise, seed)
+    assert found.noise < noise
+    assert found.total_variation < bound
+
+
 @pytest.mark.parametrize("case", SHORT, ids=lambda case: case.id)
 def test_row_partitions(case, seed):
-    masses = rule_masses(case.table, case.min_samples_leaf, 13)
-    found = sampled_distance(case, masses, 1_000_000, 0.0035, seed)
-    assert found.noise < 0.0035
-    assert found.total_variation < 0.01
+    check_row_partitions(case, seed, 13, 1_000_000, 0.0035, 0.01)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", LONG, ids=lambda case: case.id)
 def test_row_partitions_long(case, seed):
-    masses = rule_masses(case.table, case.min_samples_leaf, 16)
-    found = sampled_distance(case, masses, 4_000_000, 0.0025, seed)
-    assert found.noise < 0.0025
-    assert found.total_variation < 0.007
+    check_row_partitions(case, seed, 16, 4_000_000, 0.0025, 0.007)
 
 
 @pytest.mark.long

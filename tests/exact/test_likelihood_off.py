@@ -12,6 +12,7 @@ long form a gap of 0.028.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -23,28 +24,29 @@ from exact.oracles.prior import Prior, simulate
 from obliquebart import _core
 
 LEVEL = 1e-6
+prior = partial(Prior, sigma=(3.0, 1.0), leaf_sd=0.6)
 SETUPS = [
     Setup(
         "two columns and a category",
         make_table(30, 2, (4,), missing=0.1),
-        Prior(1, 0.7, 0.5, theta=(2.0, 2.0), sigma=(3.0, 1.0), leaf_sd=0.6),
+        prior(1, 0.7, 0.5, theta=(2.0, 2.0)),
     ),
     Setup(
         "empty leaves, three columns",
         make_table(6, 3),
-        Prior(2, 0.5, 0.5, min_samples_leaf=0, theta=(2.0, 3.0), sigma=(3.0, 1.0), leaf_sd=0.6),
+        prior(2, 0.5, 0.5, min_samples_leaf=0, theta=(2.0, 3.0)),
         more=core.MOVES,
     ),
     Setup(
         "a theta for each column",
         make_table(30, 3),
-        Prior(2, 0.6, 1.0, theta=(1.0, 1.0), theta_by_column=True, sigma=(3.0, 1.0)),
+        prior(2, 0.6, 1.0, theta=(1.0, 1.0), theta_by_column=True, leaf_sd=1.0),
         more=core.MOVES,
     ),
     Setup(
         "axis rules, leaf_sd sampled",
         make_table(12, 2, (3,)),
-        Prior(2, 0.95, 1.0, axis_rules=True, sigma=(3.0, 1.0), leaf_sd=(3.0, 1.0)),
+        prior(2, 0.95, 1.0, axis_rules=True, leaf_sd=(3.0, 1.0)),
         more=core.MOVES,
     ),
 ]

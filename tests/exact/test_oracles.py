@@ -59,14 +59,7 @@ def exact_masses(table: Table, theta: float, axis: bool, min_samples_leaf: int):
 @pytest.mark.parametrize("case", CASES)
 def test_enumeration_agrees_with_the_prior_simulator(case, min_samples_leaf, seed):
     table, theta, axis = CASES[case]
-    prior = Prior(
-        alpha=0.8,
-        beta=0.7,
-        max_depth=2,
-        min_samples_leaf=min_samples_leaf,
-        theta=theta,
-        axis_rules=axis,
-    )
+    prior = Prior(1, 0.8, 0.7, 2, min_samples_leaf, axis_rules=axis, theta=theta)
     masses = exact_masses(table, theta, axis, min_samples_leaf).partition_masses(0.8, 0.7)
     n_draws = 20_000
     simulated, sample = prior_masses(table, prior, n_draws, seed)

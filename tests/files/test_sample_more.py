@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pytest
 
+from helpers.arrays import assert_same
 from helpers.saved_models import (
     CATEGORIES,
     SMALL,
@@ -31,8 +32,7 @@ def draws_of(model):
 
 def assert_same_draws(one, other):
     for first, second in zip(draws_of(one), draws_of(other), strict=True):
-        for name in first:
-            np.testing.assert_array_equal(first[name], second[name], err_msg=name)
+        assert_same(first, second)
 
 
 GOING_ON = {

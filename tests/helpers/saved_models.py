@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import warnings
+from functools import cache
 
 import numpy as np
 
+from helpers.arrays import assert_same
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 
 SMALL = {"n_trees": 8, "n_burn": 15, "n_draws": 12, "n_chains": 2, "progress": False}
@@ -68,13 +70,11 @@ def fit_anew(name):
         return MODELS[name]()
 
 
+_fitted_once = cache(fit_anew)
+
+
 def fitted(name):
-    if name not in _FITTED:
-        _FITTED[name] = fit_anew(name)
-    return copy.deepcopy(_FITTED[name])
-
-
-_FITTED: dict[str, object] = {}
+    return copy.deepcopy(_fitted_once(name))
 
 
 def inputs(name):
@@ -100,6 +100,4 @@ def assert_same_model(one, other):
         assert posterior.settings == again.settings
         assert posterior.scale == again.scale
         np.testing.assert_array_equal(posterior.burn_sigma, again.burn_sigma)
-        assert set(posterior.trace) == set(again.trace)
-        for name in posterior.trace:
-            np.testing.assert_array_equal(posterior.trace[name], again.trace[name], err_msg=name)
+        assert_same(posterior.trace, again.trace)

@@ -17,6 +17,8 @@ from obliquebart.files.model_file import _new_estimator
 from obliquebart.files.model_reader import FORMAT, SCHEMA, read_model
 
 Case = tuple[str, bytes]
+SMALL = {"n_trees": 3, "n_burn": 5, "n_draws": 4, "n_chains": 2, "alpha": 0.99, "beta": 0.5}
+SMALL |= {"random_state": 3, "progress": False}
 
 
 def small_table(n: int = 12) -> tuple[dict[str, Any], np.ndarray]:
@@ -30,17 +32,13 @@ def small_table(n: int = 12) -> tuple[dict[str, Any], np.ndarray]:
 
 def small_regressor(**parameters: Any) -> ObliqueBARTRegressor:
     X, y = small_table()
-    defaults = {"n_trees": 3, "n_burn": 5, "n_draws": 4, "n_chains": 2, "alpha": 0.99, "beta": 0.5}
-    defaults.update(random_state=3, progress=False, feature_scaling="blend")
-    return ObliqueBARTRegressor(**{**defaults, **parameters}).fit(X, y)
+    return ObliqueBARTRegressor(**{**SMALL, "feature_scaling": "blend", **parameters}).fit(X, y)
 
 
 def small_classifier(**parameters: Any) -> ObliqueBARTClassifier:
     X, y = small_table()
-    defaults = {"n_trees": 3, "n_burn": 5, "n_draws": 4, "n_chains": 2, "alpha": 0.99, "beta": 0.5}
-    defaults.update(random_state=3, progress=False)
     labels = np.array(["no", "yes"])[(y > np.median(y)).astype(int)]
-    return ObliqueBARTClassifier(**{**defaults, **parameters}).fit(X, labels)
+    return ObliqueBARTClassifier(**{**SMALL, **parameters}).fit(X, labels)
 
 
 def small_file(make=small_regressor, **options):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from scipy.stats import t as student
 
-from obliquebart.likelihood.base import FloatArray, Likelihood
-from obliquebart.likelihood.gaussian import Gaussian
+from obliquebart.likelihood.base import FloatArray, Given, Likelihood
+from obliquebart.likelihood.gaussian import Gaussian, noise_scale
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import CheckedHyperparameters
 
@@ -30,39 +29,22 @@ class StudentT(Gaussian):
         prior = super().noise_prior(parameters, outcome)
         return {**prior, "more": {"df": DEGREES_OF_FREEDOM}}
 
-    def variance(self, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
+    def variance(self, given: Given) -> FloatArray:
         """Return the variance of an outcome of weight one."""
         ratio = DEGREES_OF_FREEDOM / (DEGREES_OF_FREEDOM - 2.0)
-        return np.asarray(ratio * super().variance(f, noise), dtype=np.float64)
+        return np.asarray(ratio * super().variance(given), dtype=np.float64)
 
-    def simulate(
-        self,
-        f: FloatArray,
-        noise: Mapping[str, FloatArray],
-        weights: FloatArray | None,
-        random_state: np.random.RandomState,
-    ) -> FloatArray:
+    def simulate(self, given: Given, random_state: np.random.RandomState) -> FloatArray:
         """Add heavy-tailed noise."""
-        e = random_state.standard_t(DEGREES_OF_FREEDOM, f.shape)
-        return np.asarray(f + _scale(noise, weights) * e, dtype=np.float64)
+        e = random_state.standard_t(DEGREES_OF_FREEDOM, given.f.shape)
+        return np.asarray(given.f + noise_scale(given) * e, dtype=np.float64)
 
-    def log_density(
-        self,
-        y: FloatArray,
-        f: FloatArray,
-        noise: Mapping[str, FloatArray],
-        weights: FloatArray | None,
-    ) -> FloatArray:
+    def log_density(self, y: FloatArray, given: Given) -> FloatArray:
         """Return the log density of Student's t around f."""
-        density = student.logpdf(y, DEGREES_OF_FREEDOM, f, _scale(noise, weights))
+        density = student.logpdf(y, DEGREES_OF_FREEDOM, given.f, noise_scale(given))
         return np.asarray(density, dtype=np.float64)
 
-    def cdf(self, y: FloatArray, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
+    def cdf(self, y: FloatArray, given: Given) -> FloatArray:
         """Return the probability of an outcome below y."""
-        below = student.cdf(y, DEGREES_OF_FREEDOM, f, noise["sigma"])
+        below = student.cdf(y, DEGREES_OF_FREEDOM, given.f, given.noise["sigma"])
         return np.asarray(below, dtype=np.float64)
-
-
-def _scale(noise: Mapping[str, FloatArray], weights: FloatArray | None) -> FloatArray:
-    sigma = noise["sigma"]
-    return sigma if weights is None else np.asarray(sigma / np.sqrt(weights), dtype=np.float64)

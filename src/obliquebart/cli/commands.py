@@ -95,8 +95,7 @@ def fit(
     ] = None,
     n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = DEFAULTS.n_trees,
     n_burn: Annotated[
-        int | None,
-        typer.Option(help=f"Sweeps before the first draw; {N_BURN}."),
+        int | None, typer.Option(help=f"Sweeps before the first draw; {N_BURN}.")
     ] = None,
     n_draws: Annotated[int, typer.Option(help="Kept draws per chain.")] = SCHEDULE.n_draws,
     n_chains: Annotated[int, typer.Option(help="Independent chains.")] = SCHEDULE.n_chains,
@@ -258,8 +257,7 @@ def report(
     data: Data,
     target: Target = None,
     output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", help="The page.", show_default="MODEL.html"),
+        Path | None, typer.Option("--output", "-o", help="The page.", show_default="MODEL.html")
     ] = None,
     title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
     n_jobs: Jobs = -1,

@@ -181,15 +181,8 @@ class DataFile:
 def read_data(path: str, delimiter: str | None = None, decimal: str = ".") -> DataFile:
     """Read a CSV file (also .gz, or "-" for standard input) or a Parquet file.
 
-    Parameters
-    ----------
-    path : str
-        The file. Parquet is known by its name or its first bytes, everything else is CSV.
-    delimiter : str, optional
-        Between the columns of CSV; the most frequent of comma, semicolon, tab and bar in the
-        header unless given.
-    decimal : str, default="."
-        The decimal mark of CSV.
+    Parquet is known by its name or its first bytes, everything else is CSV. Its `delimiter` is the
+    most frequent of comma, semicolon, tab and bar in the header unless given.
     """
     if path == STDIN:
         return _parse_csv("standard input", sys.stdin, delimiter, decimal)

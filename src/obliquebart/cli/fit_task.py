@@ -18,8 +18,6 @@ from obliquebart.estimators import BY_TASK, ObliqueBART
 from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
 from obliquebart.table.encoding import check_not_free_text, doubts_about_text
 
-__all__ = ["FitTask", "parse_settings", "read_task"]
-
 SHOWN_TYPES = 40
 
 

@@ -18,8 +18,6 @@ from rich.table import Table
 from obliquebart.explain.overview import is_numeric
 from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells
 
-__all__ = ["INTERRUPTED", "MISTAKE", "Screen", "command", "stdout_console"]
-
 MISTAKE = 1
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -42,12 +40,8 @@ def stdout_console() -> Console:
 class Screen:
     """Where a command writes: tables for people, or one JSON document for programs.
 
-    Parameters
-    ----------
-    as_json : bool
-        Whether the result is JSON; then nothing else is written to standard output.
-    quiet : bool
-        Whether words are left out; errors and warnings are not.
+    With `as_json` nothing but the result is written to standard output; with `quiet` words are left
+    out, but no errors and warnings.
     """
 
     def __init__(self, as_json: bool = False, quiet: bool = False) -> None:

@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from obliquebart.cli.datafile import PARQUET, FileError, frame_backend
 
-__all__ = ["NamedArrays", "columns_to_json", "simulated_table", "write_columns"]
-
 NamedArrays = dict[str, NDArray[Any]]
 
 

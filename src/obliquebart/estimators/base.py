@@ -28,8 +28,6 @@ from obliquebart.sampling.run import Run, RunRequest, new_seed, run
 from obliquebart.table import Encoding
 from obliquebart.validation import check_count, check_seed, count_rows, effective_jobs
 
-__all__ = ["ObliqueBART", "RandomState"]
-
 RandomState = int | np.random.RandomState | None
 Self = TypeVar("Self", bound="ObliqueBART")
 

@@ -20,8 +20,6 @@ from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_number
 
-__all__ = ["ObliqueBARTClassifier"]
-
 SCHEDULE = SCHEDULES["classification"]
 
 
@@ -124,13 +122,9 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
             )
         return posteriors[0]
 
+    @with_shared_parameters
     def predict(self, X: Any) -> Any:
         """Return the most probable class of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, n_features)
-            A Dask array or data frame gives a lazy result.
 
         Returns
         -------
@@ -166,15 +160,9 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
             return lazy
         return self._probabilities.mean(self._encode(X), self.n_jobs)
 
+    @with_shared_parameters
     def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:
         """Return central posterior intervals of the class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, n_features)
-            A Dask array or data frame gives a lazy result.
-        coverage : float, default=0.9
-            Probability of the interval, in (0, 1).
 
         Returns
         -------

@@ -1,16 +1,10 @@
-"""The parameters of the estimators, described once."""
+"""The parameters of the estimators and of their methods, described once."""
 
 from __future__ import annotations
 
-import inspect
-import re
-from typing import Any, TypeVar
-
+from obliquebart.documentation import shared_parameters
 from obliquebart.model.parameters import PRESETS
 
-__all__ = ["with_shared_parameters"]
-
-T = TypeVar("T", bound=type[Any])
 OURS, PAPER = PRESETS["default"], PRESETS["paper"]
 
 SHARED = f"""\
@@ -67,36 +61,11 @@ n_jobs : int or None
 random_state : int, RandomState or None
     An int gives the same draws at every call of `fit`.
 progress : bool or "auto"
-    Whether to show progress; "auto" does so on a terminal or in a notebook."""
+    Whether to show progress; "auto" does so on a terminal or in a notebook.
+X : array-like or data frame of shape (n, n_features)
+    A Dask array or data frame gives a lazy result.
+coverage : float, default=0.9
+    Probability of the interval, in (0, 1)."""
 
 
-def with_shared_parameters(cls: T) -> T:
-    """Complete the Parameters section of a class's docstring.
-
-    It gets the shared parameters that the constructor has, beside those that the class describes
-    itself, in the constructor's order and with its defaults.
-    """
-    if cls.__doc__ is None:  # python -OO
-        return cls
-    before, heading, rest = re.split(
-        r"(Parameters\n-+\n)", inspect.cleandoc(cls.__doc__), maxsplit=1
-    )
-    own, after = rest.split("\n\n", 1)
-    described = _entries(SHARED) | _entries(own)
-    defaults = {name: p.default for name, p in inspect.signature(cls).parameters.items()}
-    entries = [_entry(*described[name], defaults) for name in defaults if name in described]
-    cls.__doc__ = before + heading + "\n".join(entries) + "\n\n" + after
-    return cls
-
-
-def _entries(text: str) -> dict[str, tuple[str, str]]:
-    """Return first line and description of each parameter by its name, the first of several."""
-    pairs = (entry.split("\n", 1) for entry in re.split(r"\n(?=\S)", text))
-    return {re.split(r"\W", line, maxsplit=1)[0]: (line, rest) for line, rest in pairs}
-
-
-def _entry(line: str, description: str, defaults: dict[str, Any]) -> str:
-    names = line.partition(" : ")[0].split(", ")
-    # Several parameters that are all None are so once.
-    shown = dict.fromkeys(repr(defaults[name]).replace("'", '"') for name in names)
-    return f"{line}, default={' and '.join(shown)}\n{description}"
+with_shared_parameters = shared_parameters(SHARED)

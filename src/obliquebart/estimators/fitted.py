@@ -10,8 +10,6 @@ from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import Encoding
 
-__all__ = ["Fitted"]
-
 
 class Fitted(NamedTuple):
     """The result of a fit: all that a model file holds besides the estimator's parameters."""

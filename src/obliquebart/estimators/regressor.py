@@ -18,8 +18,6 @@ from obliquebart.posterior.posterior import FloatArray, check_quantiles
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_count, check_number, check_seed
 
-__all__ = ["ObliqueBARTRegressor"]
-
 Kind = Literal["mean", "outcome"]
 SCHEDULE = SCHEDULES["regression"]
 
@@ -115,13 +113,12 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         (self.posterior_,) = fitted.posteriors
         return self
 
+    @with_shared_parameters
     def predict(self, X: Any, return_std: bool = False) -> Any:
         """Return the posterior mean of f, and its standard deviation if asked for.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, n_features)
-            A Dask array or data frame gives a lazy result.
         return_std : bool, default=False
             Also return the posterior standard deviation of f (not of a new outcome).
 
@@ -141,15 +138,12 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     def _predict_std(self, X: Any) -> FloatArray:
         return self.posterior_.std(X, n_jobs=self.n_jobs)
 
+    @with_shared_parameters
     def predict_interval(self, X: Any, coverage: float = 0.9, kind: Kind = "mean") -> FloatArray:
         """Return central posterior intervals.
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, n_features)
-            A Dask array or data frame gives a lazy result.
-        coverage : float, default=0.9
-            Probability of the interval, in (0, 1).
         kind : {"mean", "outcome"}, default="mean"
             An interval for f(x), or for a new outcome y at x of weight one.
 
@@ -162,6 +156,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
         return self.predict_quantile(X, [tail, 1.0 - tail], kind)
 
+    @with_shared_parameters
     def predict_quantile(
         self, X: Any, q: float | Sequence[float], kind: Kind = "mean"
     ) -> FloatArray:
@@ -169,8 +164,6 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, n_features)
-            A Dask array or data frame gives a lazy result.
         q : float or sequence of float
             Probabilities in [0, 1]; in (0, 1) for outcomes, whose ends are infinite.
         kind : {"mean", "outcome"}, default="mean"

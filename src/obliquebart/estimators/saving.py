@@ -9,8 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.estimators.fitted import Fitted
 
-__all__ = ["Savable"]
-
 Self = TypeVar("Self", bound="Savable")
 
 # Attributes that `_set_fitted` makes, so that a pickle need not hold them.

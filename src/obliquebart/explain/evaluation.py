@@ -4,21 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.likelihood import Given
 from obliquebart.model.parameters import Task
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.diagnostics import choose_rows
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import EncodedTable
 from obliquebart.validation import check_labels, check_number, count_rows
-
-__all__ = ["ClassEvaluation", "Evaluation", "RegressionEvaluation", "evaluate", "score_text"]
 
 # More rows than this would not change what a picture shows.
 MAX_ROWS = 5000
@@ -190,53 +189,47 @@ def evaluate(
     check_is_fitted(model)
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
     rows = choose_rows(max_rows, count_rows(X, type(model).__name__))
-    evaluate_task = EVALUATE[model._likelihood.task]
-    return evaluate_task(model, model._fitted.encoding.transform(X), y, rows, tail, n_jobs)
+    data = _Data(model._fitted.encoding.transform(X), y, rows)
+    return EVALUATE[model._likelihood.task](model, data, tail, n_jobs)
+
+
+class _Data(NamedTuple):
+    """A table with its outcomes, and the rows of it that are used."""
+
+    table: EncodedTable
+    y: ArrayLike
+    rows: NDArray[np.intp]
 
 
 def _evaluate_numbers(
-    model: Any,
-    encoded: EncodedTable,
-    y: ArrayLike,
-    rows: NDArray[np.intp],
-    tail: float,
-    n_jobs: int | None,
+    model: Any, data: _Data, tail: float, n_jobs: int | None
 ) -> RegressionEvaluation:
     posterior: Posterior = model.posterior_
     likelihood = posterior.likelihood
-    observed = likelihood.check_observed(y, encoded.n_rows)[rows]
-    columns = encoded.take(rows)
+    observed = likelihood.check_observed(data.y, data.table.n_rows)[data.rows]
+    columns = data.table.take(data.rows)
     mean = posterior.summarise(columns, n_jobs=n_jobs).mean
     interval = posterior.summarise(columns, (tail, 1.0 - tail), "outcome", n_jobs).quantiles
     noise = likelihood.noise_of(posterior.trace)
-    noise = {name: values.reshape(-1, 1) for name, values in noise.items()}
-    pit = np.empty(len(rows))
+    pit = np.empty(len(data.rows))
     for part, f in posterior.blocks(columns, n_jobs):
-        pit[part] = likelihood.cdf(observed[part], f, noise).mean(axis=0)
+        pit[part] = likelihood.cdf(observed[part], Given(f, noise)).mean(axis=0)
     return RegressionEvaluation(
         y=observed,
         mean=mean,
         low=interval[:, 0],
         high=interval[:, 1],
         pit=pit,
-        sigma=float(np.sqrt(likelihood.variance(mean[:1], noise)).mean()),
+        sigma=float(np.sqrt(likelihood.variance(Given(mean[:1], noise))).mean()),
         coverage=1.0 - 2.0 * tail,
-        n_table=encoded.n_rows,
+        n_table=data.table.n_rows,
     )
 
 
-def _evaluate_classes(
-    model: Any,
-    encoded: EncodedTable,
-    y: ArrayLike,
-    rows: NDArray[np.intp],
-    tail: float,
-    n_jobs: int | None,
-) -> ClassEvaluation:
-    labels = check_labels(y, encoded.n_rows)
-    codes = _codes(labels, model.classes_)[rows]
-    columns = encoded.take(rows)
+def _evaluate_classes(model: Any, data: _Data, tail: float, n_jobs: int | None) -> ClassEvaluation:
     classes = model.classes_
+    codes = _codes(check_labels(data.y, data.table.n_rows), classes)[data.rows]
+    columns = data.table.take(data.rows)
     probabilities = ClassProbabilities(model.posteriors_, len(classes), n_draws=0)
     interval = probabilities.interval(columns, tail, n_jobs)
     return ClassEvaluation(
@@ -246,7 +239,7 @@ def _evaluate_classes(
         low=interval[..., 0],
         high=interval[..., 1],
         coverage=1.0 - 2.0 * tail,
-        n_table=encoded.n_rows,
+        n_table=data.table.n_rows,
     )
 
 

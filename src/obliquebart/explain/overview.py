@@ -18,15 +18,6 @@ from obliquebart.explain.rules import (
 from obliquebart.model.training import differences
 from obliquebart.posterior.posterior import Posterior
 
-__all__ = [
-    "RuleOverview",
-    "TextTable",
-    "is_numeric",
-    "is_training_data",
-    "labelled_posteriors",
-    "rule_overview",
-]
-
 
 class TextTable(NamedTuple):
     """A table with texts in its cells."""

@@ -20,19 +20,6 @@ from obliquebart.validation import check_choice, check_count, check_number
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-__all__ = [
-    "Inclusion",
-    "Interaction",
-    "Loading",
-    "RuleSizes",
-    "Rules",
-    "SizeShare",
-    "interactions",
-    "loadings",
-    "rule_sparsity",
-    "variable_inclusion",
-]
-
 FloatArray = NDArray[np.float64]
 
 
@@ -236,23 +223,11 @@ def loadings(rules: Rules, coverage: float = 0.9) -> list[Loading]:
 
 
 def interactions(
-    rules: Rules,
-    by: Literal["rule", "tree"] = "rule",
-    top: int = 20,
-    coverage: float = 0.9,
+    rules: Rules, by: Literal["rule", "tree"] = "rule", top: int = 20, coverage: float = 0.9
 ) -> list[Interaction]:
-    """Return the pairs of columns that are used together most often.
+    """Return the `top` pairs of columns that are used together most often.
 
-    Parameters
-    ----------
-    rules : Rules
-        The rules of a posterior.
-    by : {"rule", "tree"}
-        Columns that share an oblique rule, or a tree, where categorical columns count too.
-    top : int
-        How many pairs to return at most.
-    coverage : float
-        The probability of the intervals.
+    By "rule" they share an oblique rule, by "tree" a tree, where categorical columns count too.
     """
     check_choice("by", by, ("rule", "tree"))
     top = check_count("top", top, 1)

@@ -16,8 +16,6 @@ from obliquebart.table.scaling import ColumnScale
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-__all__ = ["Leaf", "Split", "Tree", "read_tree", "read_trees", "walk"]
-
 # How many levels a text shows.
 LEVELS_SHOWN = 4
 # How many terms of an oblique rule a text shows, the largest ones.

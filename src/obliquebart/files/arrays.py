@@ -10,19 +10,11 @@ from numpy.typing import DTypeLike, NDArray
 
 from obliquebart.exceptions import ModelFileError
 
-__all__ = ["ArrayReader", "Arrays", "field"]
-
 Arrays = dict[str, NDArray[Any]]
 
 
 class ArrayReader:
-    """Hands out the arrays of a file, each once; `finish` makes sure that none is left.
-
-    Parameters
-    ----------
-    arrays : dict of str to ndarray
-        The arrays of a file, none of which can be trusted.
-    """
+    """Hands out the arrays of a file, each once; `finish` makes sure that none is left."""
 
     def __init__(self, arrays: Arrays) -> None:
         self._arrays = dict(arrays)

@@ -14,8 +14,6 @@ from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.posterior.draws import Columns, draws_from_arrays
 from obliquebart.sampling.chain import State, Trace
 
-__all__ = ["ChainReader", "add_draws", "add_state"]
-
 # The ranges of what every trace has. Shares are NaN in sweeps to which they do not apply.
 SIZE, SHARE = (0.0, np.inf), (0.0, 1.0)
 TRACE = {
@@ -38,17 +36,7 @@ def add_state(arrays: Arrays, prefix: str, state: State) -> dict[str, Any]:
 
 
 class ChainReader:
-    """Reads the chains of one posterior; whatever is wrong raises ModelFileError.
-
-    Parameters
-    ----------
-    arrays : ArrayReader
-        The arrays of a file.
-    settings : Settings
-        The settings that the chains ran with.
-    columns : Columns
-        The columns of the model.
-    """
+    """Reads the chains of one posterior; whatever is wrong raises ModelFileError."""
 
     def __init__(self, arrays: ArrayReader, settings: _core.Settings, columns: Columns) -> None:
         self._arrays = arrays

@@ -19,14 +19,12 @@ import obliquebart
 from obliquebart.exceptions import CheckpointWarning, ModelFileError
 from obliquebart.files.arrays import ArrayReader, Arrays, field
 from obliquebart.files.chains import ChainReader, add_draws, add_state
-from obliquebart.files.container import Contents, pack, read_file, unpack, write_file
+from obliquebart.files.container import Contents, new_header, pack, read_file, unpack, write_file
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.settings import settings_from_dict
 from obliquebart.model.training import ARGUMENTS, TrainingProblem, differences
 from obliquebart.sampling.chain import Chain, ChainProgress
 from obliquebart.validation import check_count
-
-__all__ = ["Checkpoint", "Identity", "TaskRecorder"]
 
 FORMAT = "obliquebart checkpoint"
 SCHEMA = 1
@@ -59,24 +57,10 @@ class Identity(NamedTuple):
 class Checkpoint:
     """The file of one fit, and the chains that are saved in it.
 
-    Parameters
-    ----------
-    path : str or path
-        The file. It is read if it exists, and otherwise written at once, so that a missing folder
-        is an error before the first sweep.
-    every : int or None
-        Save a chain after so many sweeps; None means about once a minute.
-    identity : Identity
-        What the fit is.
-    seeds : list of int
-        One for each posterior.
-    any_seed : bool
-        Whether the user gave no seed, so that those of the file are taken.
-
-    Attributes
-    ----------
-    seeds : list of int
-        The seeds to sample with.
+    The file is read if it exists, and otherwise written at once, so that a missing folder is an
+    error before the first sweep. A chain is saved `every` so many sweeps; None means about once a
+    minute. `seeds` are those to sample with, one for each posterior: those of the file where the
+    user gave none (`any_seed`).
     """
 
     def __init__(
@@ -165,9 +149,7 @@ class Checkpoint:
     def _pack(self) -> bytes:
         arrays: Arrays = {}
         header = {
-            "format": FORMAT,
-            "schema": SCHEMA,
-            "version": obliquebart.__version__,
+            **new_header(FORMAT, SCHEMA),
             "identity": self._identity,
             "seeds": self.seeds,
             "chains": [

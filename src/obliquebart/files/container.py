@@ -25,9 +25,8 @@ import safetensors.numpy
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 
+import obliquebart
 from obliquebart.exceptions import ModelFileError
-
-__all__ = ["Contents", "pack", "read_file", "unpack", "write_file"]
 
 METADATA_KEY = "obliquebart"
 # JSON within these limits is parsed in less than a second; a million levels fit into it.
@@ -45,6 +44,11 @@ class Contents(NamedTuple):
 
     header: dict[str, Any]
     arrays: dict[str, NDArray[Any]]
+
+
+def new_header(kind: str, schema: int) -> dict[str, Any]:
+    """Return what the header of every file begins with."""
+    return {"format": kind, "schema": schema, "version": obliquebart.__version__}
 
 
 def pack(contents: Contents) -> bytes:
@@ -67,19 +71,8 @@ def pack(contents: Contents) -> bytes:
 def unpack(data: bytes, kind: str, schemas: tuple[int, ...]) -> Contents:
     """Return what `pack` was given; the caller has to check the values in it.
 
-    Parameters
-    ----------
-    data : bytes
-        The bytes of a file, which may be damaged or made to do harm.
-    kind : str
-        The `format` that the header must have.
-    schemas : tuple of int
-        The schemas that the caller can read.
-
-    Raises
-    ------
-    ModelFileError
-        If the bytes are damaged, or not of this format and one of these schemas.
+    The bytes may be damaged or made to do harm. ModelFileError is raised if they are damaged, or
+    not of this format (`kind`) and one of these schemas.
     """
     begin, end = _find_digest(data)
     if bytes(data[begin:end]) != _digest(data, begin, end):

@@ -24,13 +24,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-import obliquebart
 from obliquebart.estimators import ESTIMATORS
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import Arrays
 from obliquebart.files.chains import add_draws, add_state
-from obliquebart.files.container import Contents, pack, read_file, write_file
+from obliquebart.files.container import Contents, new_header, pack, read_file, write_file
 from obliquebart.files.model_reader import (
     FORMAT,
     LABEL_DTYPE,
@@ -41,8 +40,6 @@ from obliquebart.files.model_reader import (
 )
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import Encoding
-
-__all__ = ["load", "save", "to_bytes"]
 
 # More than any machine has threads for.
 MAX_JOBS = 4096
@@ -133,9 +130,7 @@ def to_bytes(
         )
     arrays: Arrays = {}
     header = {
-        "format": FORMAT,
-        "schema": SCHEMA,
-        "version": obliquebart.__version__,
+        **new_header(FORMAT, SCHEMA),
         "estimator": fitted.estimator,
         "parameters": parameters,
         "encoding": _encoding_header(fitted.encoding, arrays),

@@ -26,8 +26,6 @@ from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
 
-__all__ = ["FORMAT", "LABEL_DTYPE", "SCHEMA", "StoredModel", "column_dtypes", "read_model"]
-
 FORMAT = "obliquebart model"
 SCHEMA = 3
 # Settings that had another name in older schemas.

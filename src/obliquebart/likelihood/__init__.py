@@ -1,10 +1,10 @@
 """Outcome models. A new one is a module with a `Likelihood` and a line in `LIKELIHOODS`."""
 
-from obliquebart.likelihood.base import Likelihood, NoiseScalar
+from obliquebart.likelihood.base import Given, Likelihood, NoiseScalar
 from obliquebart.likelihood.gaussian import Gaussian
 from obliquebart.likelihood.probit import Probit
 
-__all__ = ["LIKELIHOODS", "Likelihood", "NoiseScalar"]
+__all__ = ["LIKELIHOODS", "Given", "Likelihood", "NoiseScalar"]
 
 LIKELIHOODS: dict[str, Likelihood] = {
     Gaussian.name: Gaussian(),

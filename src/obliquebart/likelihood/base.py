@@ -12,8 +12,6 @@ from numpy.typing import DTypeLike, NDArray
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters, Task
 
-__all__ = ["CheckedOutcome", "FloatArray", "Likelihood", "NoiseScalar"]
-
 FloatArray = NDArray[np.float64]
 
 
@@ -35,6 +33,17 @@ class CheckedOutcome(NamedTuple):
     """Outcomes at these rows."""
     weights: FloatArray | None
     """Their weights."""
+
+
+class Given(NamedTuple):
+    """What the distribution of an outcome is given; the parts broadcast against each other."""
+
+    f: FloatArray
+    """The sum of the trees."""
+    noise: Mapping[str, FloatArray]
+    """The scalars of the noise."""
+    weights: FloatArray | None = None
+    """Of the outcomes; None for one."""
 
 
 class Likelihood(ABC):
@@ -140,9 +149,11 @@ class Likelihood(ABC):
         """Return what the engine's numbers in the trace are multiplied by, by name."""
         return {"leaf_sd": scale.scale}
 
-    def noise_of(self, trace: Mapping[str, FloatArray]) -> dict[str, FloatArray]:
-        """Return the traces of the noise's scalars."""
-        return {scalar.name: trace[scalar.name] for scalar in self.noise}
+    def noise_of(
+        self, trace: Mapping[str, FloatArray], shape: tuple[int, ...] = (-1, 1)
+    ) -> dict[str, FloatArray]:
+        """Return the draws of the noise's scalars, shaped to go with all draws of f at a row."""
+        return {scalar.name: trace[scalar.name].reshape(shape) for scalar in self.noise}
 
     # ---- a new outcome ---------------------------------------------------------------------------
 
@@ -151,8 +162,8 @@ class Likelihood(ABC):
         """Return the mean of an outcome."""
 
     @abstractmethod
-    def variance(self, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the variance of an outcome of weight one given f."""
+    def variance(self, given: Given) -> FloatArray:
+        """Return the variance of an outcome of weight one."""
 
     def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray | None:
         """Return the standard deviation of normal noise per draw, in the engine's units.
@@ -162,25 +173,13 @@ class Likelihood(ABC):
         return None
 
     @abstractmethod
-    def simulate(
-        self,
-        f: FloatArray,
-        noise: Mapping[str, FloatArray],
-        weights: FloatArray | None,
-        random_state: np.random.RandomState,
-    ) -> FloatArray:
-        """Return a new outcome for each f; `noise` and `weights` broadcast against it."""
+    def simulate(self, given: Given, random_state: np.random.RandomState) -> FloatArray:
+        """Return a new outcome for each f."""
 
     @abstractmethod
-    def log_density(
-        self,
-        y: FloatArray,
-        f: FloatArray,
-        noise: Mapping[str, FloatArray],
-        weights: FloatArray | None,
-    ) -> FloatArray:
-        """Return the log density of outcomes given f."""
+    def log_density(self, y: FloatArray, given: Given) -> FloatArray:
+        """Return the log density of outcomes."""
 
     @abstractmethod
-    def cdf(self, y: FloatArray, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
-        """Return the probability of an outcome below y given f; a step at y counts half."""
+    def cdf(self, y: FloatArray, given: Given) -> FloatArray:
+        """Return the probability of an outcome of weight one below y; a step at y counts half."""

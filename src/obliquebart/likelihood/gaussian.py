@@ -11,12 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Likelihood, NoiseScalar
+from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likelihood, NoiseScalar
 from obliquebart.model.outcome import Outcome, OutcomeScale, require_scale
 from obliquebart.model.parameters import DEFAULTS, CheckedHyperparameters
 from obliquebart.validation import check_outcome, check_weights
-
-__all__ = ["Gaussian"]
 
 
 class Gaussian(Likelihood):
@@ -120,44 +118,33 @@ class Gaussian(Likelihood):
         """Return f itself."""
         return f
 
-    def variance(self, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
-        return np.broadcast_arrays(noise["sigma"] ** 2, f)[0]
+    def variance(self, given: Given) -> FloatArray:
+        return np.broadcast_arrays(given.noise["sigma"] ** 2, given.f)[0]
 
     def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray:
         """Return sigma, of a row of weight one."""
         return np.asarray(noise["sigma"].ravel() / (scale.scale or 1.0), dtype=np.float64)
 
-    def simulate(
-        self,
-        f: FloatArray,
-        noise: Mapping[str, FloatArray],
-        weights: FloatArray | None,
-        random_state: np.random.RandomState,
-    ) -> FloatArray:
+    def simulate(self, given: Given, random_state: np.random.RandomState) -> FloatArray:
         """Add normal noise."""
-        z = random_state.standard_normal(f.shape)
-        return np.asarray(f + _sd(noise, weights) * z, dtype=np.float64)
+        z = random_state.standard_normal(given.f.shape)
+        return np.asarray(given.f + noise_scale(given) * z, dtype=np.float64)
 
-    def log_density(
-        self,
-        y: FloatArray,
-        f: FloatArray,
-        noise: Mapping[str, FloatArray],
-        weights: FloatArray | None,
-    ) -> FloatArray:
+    def log_density(self, y: FloatArray, given: Given) -> FloatArray:
         """Return the log of N(y; f, sigma² / weight)."""
-        sd = _sd(noise, weights)
-        z = (y - f) / sd
+        sd = noise_scale(given)
+        z = (y - given.f) / sd
         return np.asarray(-0.5 * z**2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi), dtype=np.float64)
 
-    def cdf(self, y: FloatArray, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
+    def cdf(self, y: FloatArray, given: Given) -> FloatArray:
         """Return Phi((y - f) / sigma)."""
         # A constant outcome has no noise.
         with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.nan_to_num((y - f) / noise["sigma"], nan=0.0)
+            z = np.nan_to_num((y - given.f) / given.noise["sigma"], nan=0.0)
         return np.asarray(ndtr(z), dtype=np.float64)
 
 
-def _sd(noise: Mapping[str, FloatArray], weights: FloatArray | None) -> FloatArray:
-    sigma = noise["sigma"]
+def noise_scale(given: Given) -> FloatArray:
+    """Return sigma / sqrt(weight)."""
+    sigma, weights = given.noise["sigma"], given.weights
     return sigma if weights is None else np.asarray(sigma / np.sqrt(weights), dtype=np.float64)

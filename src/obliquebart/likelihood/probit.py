@@ -6,19 +6,16 @@ More than two classes are one such model per class against the rest.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
-from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Likelihood
+from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likelihood
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.validation import check_labels, check_weights, whole_weights
-
-__all__ = ["Probit"]
 
 
 class Probit(Likelihood):
@@ -107,32 +104,23 @@ class Probit(Likelihood):
         """Return the probability of the class."""
         return np.asarray(ndtr(f), dtype=np.float64)
 
-    def variance(self, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
-        return np.asarray(ndtr(f) * ndtr(-f), dtype=np.float64)
+    def variance(self, given: Given) -> FloatArray:
+        return np.asarray(ndtr(given.f) * ndtr(-given.f), dtype=np.float64)
 
-    def simulate(
-        self,
-        f: FloatArray,
-        noise: Mapping[str, FloatArray],
-        weights: FloatArray | None,
-        random_state: np.random.RandomState,
-    ) -> FloatArray:
+    def simulate(self, given: Given, random_state: np.random.RandomState) -> FloatArray:
         """Return 1 for the class, 0 for the others."""
-        return np.asarray(random_state.uniform(size=f.shape) < ndtr(f), dtype=np.float64)
+        return np.asarray(
+            random_state.uniform(size=given.f.shape) < ndtr(given.f), dtype=np.float64
+        )
 
-    def log_density(
-        self,
-        y: FloatArray,
-        f: FloatArray,
-        noise: Mapping[str, FloatArray],
-        weights: FloatArray | None,
-    ) -> FloatArray:
+    def log_density(self, y: FloatArray, given: Given) -> FloatArray:
         """Return the log probability of labels; a weight counts repetitions."""
-        log_probability = log_ndtr(np.where(y > 0.5, f, -f))
-        repetitions = 1.0 if weights is None else weights
+        log_probability = log_ndtr(np.where(y > 0.5, given.f, -given.f))
+        repetitions = 1.0 if given.weights is None else given.weights
         return np.asarray(repetitions * log_probability, dtype=np.float64)
 
-    def cdf(self, y: FloatArray, f: FloatArray, noise: Mapping[str, FloatArray]) -> FloatArray:
+    def cdf(self, y: FloatArray, given: Given) -> FloatArray:
         """Return the distribution of 0 and 1."""
+        f = given.f
         steps = ndtr(-f) * np.heaviside(y, 0.5) + ndtr(f) * np.heaviside(y - 1.0, 0.5)
         return np.asarray(steps, dtype=np.float64)

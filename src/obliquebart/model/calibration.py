@@ -9,25 +9,11 @@ from obliquebart.model.outcome import Outcome, require_scale
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.model.settings import settings_from_dict
 
-__all__ = ["calibrate"]
-
 
 def calibrate(parameters: CheckedHyperparameters, outcome: Outcome, p_cont: int) -> _core.Settings:
-    """Turn parameters in the user's units into settings in the engine's.
+    """Turn parameters in the user's units into settings in those of the likelihood.
 
-    Parameters
-    ----------
-    parameters : CheckedHyperparameters
-        Of the estimator.
-    outcome : Outcome
-        Of one posterior, not constant.
-    p_cont : int
-        The number of continuous columns.
-
-    Returns
-    -------
-    _core.Settings
-        All scales in units of the likelihood (`Likelihood.unit`).
+    The outcome is that of one posterior, and not constant.
     """
     likelihood = outcome.likelihood
     return settings_from_dict(

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from obliquebart.likelihood.base import Likelihood
 
-__all__ = ["Outcome", "OutcomeScale", "require_scale"]
-
 # Scales beyond these, in the engine's units, leave nothing of a float32 residual.
 SMALLEST_SCALE, LARGEST_SCALE = 1e-6, 1e6
 
@@ -33,27 +31,14 @@ class OutcomeScale:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcomes in the engine's units.
+    """Outcomes in the engine's units."""
 
-    Attributes
-    ----------
-    values : ndarray of shape (n,)
-        What the likelihood makes of y: standardised numbers, or the numbers of classes.
-    weights : ndarray of shape (n,) or None
-        With mean 1; None where all are equal.
-    scale : OutcomeScale
-        From the engine's units to the user's.
-    likelihood : Likelihood
-        The model of these outcomes.
-    classes : ndarray of shape (n_classes,) or None
-        The labels, sorted, where values are the numbers of classes.
-    """
-
+    # (n,): what the likelihood makes of y, standardised numbers or the numbers of classes.
     values: NDArray[Any]
-    weights: NDArray[np.float64] | None
+    weights: NDArray[np.float64] | None  # with mean 1; None where all are equal
     scale: OutcomeScale
     likelihood: Likelihood
-    classes: NDArray[Any] | None = None
+    classes: NDArray[Any] | None = None  # the labels, sorted, where there are such
 
     @property
     def constant(self) -> bool:

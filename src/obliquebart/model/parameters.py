@@ -14,17 +14,6 @@ from typing import Any, Literal
 from obliquebart.table import FEATURE_SCALINGS
 from obliquebart.validation import check_choice, check_count, check_number, check_pair
 
-__all__ = [
-    "DEFAULTS",
-    "PRESETS",
-    "SCHEDULES",
-    "CheckedHyperparameters",
-    "Hyperparameters",
-    "Preset",
-    "Schedule",
-    "Task",
-]
-
 # Whether outcomes are numbers or labels.
 Task = Literal["regression", "classification"]
 

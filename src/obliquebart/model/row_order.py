@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 
 from obliquebart import _core
 
-__all__ = ["row_order"]
-
 BLOCK = _core.BLOCK_ROWS
 # With fewer rows the engine goes through all leaves of every block.
 FEWEST_ROWS = _core.FEWEST_MASKED_ROWS
@@ -27,17 +25,8 @@ def row_order(
 ) -> NDArray[np.int64] | None:
     """Return the rows in a good order, or None where the given one will do.
 
-    Parameters
-    ----------
-    x_cont, x_cat : arrays (columns, rows)
-        Encoded columns: numbers, NaN where missing, and codes of levels.
-    y : array
-        What is to be explained; it decides which columns matter.
-
-    Returns
-    -------
-    array of int or None
-        The numbers of the rows, each once. The same for the same data.
+    Columns are encoded and of shape (columns, rows); y is what is to be explained, and decides
+    which columns matter. The order is the same for the same data.
     """
     n = len(y)
     if n < FEWEST_ROWS or len(x_cont) + len(x_cat) == 0:

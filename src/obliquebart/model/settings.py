@@ -6,8 +6,6 @@ from typing import Any
 
 from obliquebart import _core
 
-__all__ = ["settings_from_dict", "settings_to_dict"]
-
 
 def settings_to_dict(settings: _core.Settings) -> dict[str, Any]:
     """Return settings as plain values; the number of threads is no part of them."""

@@ -13,8 +13,6 @@ from obliquebart.model.outcome import Outcome
 from obliquebart.model.row_order import row_order
 from obliquebart.table.encoded import EncodedTable
 
-__all__ = ["ARGUMENTS", "CoreProblem", "Fingerprint", "TrainingProblem", "differences"]
-
 # SHA-256 digests by the name of the argument of `fit`; None for weights that were not given.
 Fingerprint = dict[str, str | None]
 ARGUMENTS = ("X", "y", "sample_weight")

@@ -113,10 +113,7 @@ def _fit_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
     )
     ends = [min(mean.min(), observed.min()), max(mean.max(), observed.max())]
     ax.plot(ends, ends, color=INK, lw=1.0, ls="--")
-    ax.set(
-        xlabel="predicted (posterior mean)",
-        ylabel="observed y",
-    )
+    ax.set(xlabel="predicted (posterior mean)", ylabel="observed y")
     legend_above(ax)
 
 

@@ -28,8 +28,6 @@ from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.scaling import ColumnScale
 from obliquebart.validation import check_count
 
-__all__ = ["NoSurfaceError", "inclusion", "surface", "tree"]
-
 FloatArray = NDArray[np.float64]
 # What a surface costs: points of the grid, rows of X to average over, draws.
 GRID, MAX_ROWS, MAX_DRAWS = 40, 25, 100

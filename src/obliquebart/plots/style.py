@@ -17,18 +17,6 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-__all__ = [
-    "ACCENT",
-    "INK",
-    "SECOND",
-    "chain_styles",
-    "documented",
-    "legend_above",
-    "new_axes",
-    "posterior_of",
-    "styled",
-]
-
 # Lines, text and frames. A page may replace it by its own text colour.
 INK = "#1b1b1f"
 # A dark and a light colour, told apart without their hue.

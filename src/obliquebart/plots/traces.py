@@ -14,8 +14,6 @@ from obliquebart.plots.style import INK, chain_styles, posterior_of
 from obliquebart.posterior.diagnostics import measure, scalar_names
 from obliquebart.posterior.posterior import Posterior
 
-__all__ = ["default_names", "trace"]
-
 LABELS = {"theta": "θ", "leaf_sd": "leaf sd", "n_leaves": "leaves per tree"}
 # Longer chains are drawn as means of consecutive draws, which a picture cannot tell apart.
 MAX_POINTS = 1000

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from obliquebart.posterior.diagnostics import Quantity
     from obliquebart.posterior.posterior import Posterior
 
-__all__ = ["ESS_PER_CHAIN", "HEADLINES", "RHAT_LIMIT", "SMALLEST_CHAIN", "Advice", "advise"]
-
 # Both limits are those of Vehtari et al. (2021), section 4.
 RHAT_LIMIT = 1.01
 ESS_PER_CHAIN = 100

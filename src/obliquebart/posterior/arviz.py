@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from obliquebart import _core
+from obliquebart.likelihood import Given, Likelihood
 from obliquebart.posterior.diagnostics import choose_rows, scalar_names
 from obliquebart.sampling.memory import require_memory
 from obliquebart.validation import check_weights
@@ -17,25 +18,34 @@ from obliquebart.validation import check_weights
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-__all__ = ["to_arviz"]
-
 FloatArray = NDArray[np.float64]
 Groups = dict[str, dict[str, Any]]
 
 
+class Observed(NamedTuple):
+    """The outcomes that the user gave, their weights, and what draws new ones."""
+
+    y: Any
+    sample_weight: Any
+    random_state: Any
+
+    def checked(self, likelihood: Likelihood, n_rows: int) -> Observed:
+        """Return arrays and a generator."""
+        weights = check_weights(self.sample_weight, n_rows)
+        if weights is None:
+            weights = np.ones(n_rows)
+        if not weights.all():
+            raise ValueError("sample_weight is 0 in some rows: leave these rows out of X and y.")
+        y = None if self.y is None else likelihood.check_observed(self.y, n_rows)
+        return Observed(y, weights, check_random_state(self.random_state))
+
+
 def to_arviz(
-    posterior: Posterior,
-    X: Any = None,
-    y: ArrayLike | None = None,
-    *,
-    sample_weight: ArrayLike | None = None,
-    rows: int | Sequence[int] = 10,
-    random_state: int | np.random.RandomState | None = None,
-    n_jobs: int | None = None,
+    posterior: Posterior, X: Any, observed: Observed, rows: int | Sequence[int], n_jobs: int | None
 ) -> Any:
     """Export a posterior; see `Posterior.to_arviz`."""
     arviz = _import_arviz()
-    if X is None and (y is not None or sample_weight is not None):
+    if X is None and (observed.y is not None or observed.sample_weight is not None):
         raise ValueError("y and sample_weight need the table X that they belong to.")
     shape = (posterior.n_chains, posterior.n_draws)
     groups: Groups = {
@@ -52,7 +62,7 @@ def to_arviz(
     if X is not None:
         columns = posterior.encode(X)
         chosen = choose_rows(rows, columns.n_rows)
-        outcome = _Outcome(posterior, y, sample_weight, columns.n_rows, random_state)
+        observed = observed.checked(posterior.likelihood, columns.n_rows)
         require_memory(
             24.0 * shape[0] * shape[1] * columns.n_rows,
             f"ArviZ's groups of {shape[0] * shape[1]} draws at {columns.n_rows} rows",
@@ -61,42 +71,25 @@ def to_arviz(
         f = posterior.predict(X, n_jobs=n_jobs).reshape(*shape, columns.n_rows)
         if chosen.size:
             groups["posterior"]["f"] = f[..., chosen]
-        groups |= outcome.groups(f)
+        groups |= _outcome_groups(posterior, observed, f)
         coords = {"row": np.arange(columns.n_rows), "f_row": chosen}
         dims = {"f": ["f_row"], "y": ["row"]}
     groups = {name: variables for name, variables in groups.items() if variables}
     return _build(arviz, groups, coords, dims)
 
 
-class _Outcome:
-    """The outcome given f: draws of a new one, and the likelihood of the one observed."""
-
-    def __init__(
-        self,
-        posterior: Posterior,
-        y: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        n_rows: int,
-        random_state: int | np.random.RandomState | None,
-    ) -> None:
-        self.likelihood = posterior.likelihood
-        noise = self.likelihood.noise_of(posterior.trace)
-        self.noise = {name: values[..., None] for name, values in noise.items()}
-        self.rng = check_random_state(random_state)
-        weights = check_weights(sample_weight, n_rows)
-        self.weights = np.ones(n_rows) if weights is None else weights
-        if not self.weights.all():
-            raise ValueError("sample_weight is 0 in some rows: leave these rows out of X and y.")
-        self.y = None if y is None else self.likelihood.check_observed(y, n_rows)
-
-    def groups(self, f: FloatArray) -> Groups:
-        new = self.likelihood.simulate(f, self.noise, self.weights, self.rng)
-        groups: Groups = {"posterior_predictive": {"y": new}}
-        if self.y is not None:
-            density = self.likelihood.log_density(self.y, f, self.noise, self.weights)
-            groups["log_likelihood"] = {"y": density}
-            groups["observed_data"] = {"y": self.y}
-        return groups
+def _outcome_groups(posterior: Posterior, observed: Observed, f: FloatArray) -> Groups:
+    """Draw a new outcome for each f, and rate the observed one where there is one."""
+    likelihood, y = posterior.likelihood, observed.y
+    noise = likelihood.noise_of(posterior.trace, (*f.shape[:-1], 1))
+    given = Given(f, noise, observed.sample_weight)
+    groups: Groups = {
+        "posterior_predictive": {"y": likelihood.simulate(given, observed.random_state)}
+    }
+    if y is not None:
+        groups |= {"log_likelihood": {"y": likelihood.log_density(y, given)}}
+        groups |= {"observed_data": {"y": y}}
+    return groups
 
 
 def _import_arviz() -> Any:

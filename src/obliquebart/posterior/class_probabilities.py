@@ -9,23 +9,13 @@ import numpy as np
 from obliquebart.posterior.posterior import FloatArray, Posterior, require_draws_memory
 from obliquebart.table.encoded import EncodedTable
 
-__all__ = ["ClassProbabilities"]
-
 
 class ClassProbabilities:
     """Means, intervals and draws of the probabilities of all classes.
 
-    With more than two classes the probability of each against the rest is divided by their sum,
-    draw by draw, so that means and intervals are those of the normalised draws.
-
-    Parameters
-    ----------
-    posteriors : list of Posterior
-        None for a single class, one (of the second class) for two, one per class for more.
-    n_classes : int
-        How many labels there are.
-    n_draws : int
-        Draws in all.
+    There is no posterior for a single class, one (of the second class) for two, one per class for
+    more. The probability of each against the rest is then divided by their sum, draw by draw, so
+    that means and intervals are those of the normalised draws. `n_draws` counts the draws in all.
     """
 
     def __init__(self, posteriors: list[Posterior], n_classes: int, n_draws: int) -> None:

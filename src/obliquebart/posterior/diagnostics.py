@@ -21,8 +21,6 @@ from obliquebart.validation import check_count
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-__all__ = ["Diagnostics", "Quantity", "choose_rows", "diagnose"]
-
 TAILS = (0.05, 0.95)
 FloatArray = NDArray[np.float64]
 
@@ -165,10 +163,7 @@ def cells(quantity: Quantity) -> list[str]:
 
 
 def diagnose(
-    posterior: Posterior,
-    X: Any = None,
-    rows: int | Sequence[int] = 10,
-    n_jobs: int | None = None,
+    posterior: Posterior, X: Any = None, rows: int | Sequence[int] = 10, n_jobs: int | None = None
 ) -> Diagnostics:
     """Compute the diagnostics of a posterior; see `Posterior.summary`."""
     draws = {name: posterior.trace[name] for name in scalar_names(posterior)}

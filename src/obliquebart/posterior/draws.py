@@ -26,19 +26,6 @@ from numpy.typing import NDArray
 
 from obliquebart import _core
 
-__all__ = [
-    "CategoricalNode",
-    "ContinuousNode",
-    "DecodedDraws",
-    "LeafNode",
-    "Node",
-    "RuleTable",
-    "constant_draws",
-    "draws_from_arrays",
-    "split_draws",
-    "take_draws",
-]
-
 KIND_MASK, LEAF, CONTINUOUS, CATEGORICAL = 3, 0, 1, 2
 WORD_BITS = 32
 # What each array of a structure has one entry for.
@@ -224,10 +211,7 @@ class DecodedDraws:
 def draws_from_arrays(arrays: Mapping[str, NDArray[Any]], columns: Columns) -> _core.Draws:
     """Return the draws that arrays hold; every length, index and number is checked.
 
-    Raises
-    ------
-    ValueError
-        If they hold no draws of a model with these columns; the message names the array.
+    A ValueError names the array if they hold no draws of a model with these columns.
     """
     return _core.Draws.from_arrays(dict(arrays), columns.p_cont, list(columns.n_levels))
 

@@ -11,8 +11,6 @@ from obliquebart.posterior.draws import take_draws
 from obliquebart.sampling.chain import Chain, Trace
 from obliquebart.table import Encoding
 
-__all__ = ["cut_chain", "equal_chains", "user_trace"]
-
 
 def user_trace(trace: Trace, units: Mapping[str, float]) -> Trace:
     """Turn a chain's trace into the user's names and units."""

@@ -5,14 +5,12 @@ The engine has those of f plus normal noise, which are faster.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from obliquebart.likelihood import Likelihood
-
-__all__ = ["outcome_quantiles"]
+from obliquebart.likelihood import Given, Likelihood
 
 FloatArray = NDArray[np.float64]
 # Each halves the interval in which a quantile lies.
@@ -21,34 +19,19 @@ N_STEPS = 60
 MAX_DOUBLINGS = 60
 
 
-def outcome_quantiles(
-    likelihood: Likelihood, f: FloatArray, noise: Mapping[str, FloatArray], levels: Sequence[float]
-) -> FloatArray:
-    """Return quantiles of the mixture over draws of an outcome's distribution given f.
+def outcome_quantiles(likelihood: Likelihood, given: Given, levels: Sequence[float]) -> FloatArray:
+    """Return quantiles (n_rows, n_levels) of the mixture over draws of an outcome's distribution.
 
-    Parameters
-    ----------
-    likelihood : Likelihood
-        With `cdf`.
-    f : ndarray of shape (n_draws, n_rows)
-        In the units of y.
-    noise : dict of str to ndarray of shape (n_draws, 1)
-        The scalars of the noise.
-    levels : sequence of float
-        Probabilities between 0 and 1.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_levels)
+    The given f is of shape (n_draws, n_rows), in the units of y.
     """
 
     def probability(y: FloatArray) -> FloatArray:
-        below: FloatArray = likelihood.cdf(y, f, noise).mean(axis=0)
+        below: FloatArray = likelihood.cdf(y, given).mean(axis=0)
         return below
 
-    mean = likelihood.mean(f)
+    mean = likelihood.mean(given.f)
     middle, width = mean.mean(axis=0), np.ptp(mean, axis=0) + 1.0
-    quantiles = np.empty((f.shape[1], len(levels)))
+    quantiles = np.empty((given.f.shape[1], len(levels)))
     for j, level in enumerate(levels):
         low, high = middle - width, middle + width
         for _ in range(MAX_DOUBLINGS):

@@ -9,21 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
-from obliquebart.likelihood import LIKELIHOODS, Likelihood
+from obliquebart.likelihood import LIKELIHOODS, Given, Likelihood
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import settings_to_dict
 from obliquebart.posterior.draws import constant_draws, draws_from_arrays, split_draws, take_draws
 from obliquebart.posterior.joining import cut_chain, equal_chains, user_trace
 from obliquebart.posterior.outcome_quantiles import outcome_quantiles
-from obliquebart.posterior.summaries import PosteriorSummaries
+from obliquebart.posterior.summaries import PosteriorSummaries, documented
 from obliquebart.sampling.chain import Chain, ChainProgress, State, Trace
 from obliquebart.sampling.memory import require_memory
 from obliquebart.sampling.run import Run
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_choice, check_number, effective_jobs
-
-__all__ = ["Posterior", "Summary"]
 
 # Draws are turned into user's units block by block of this many numbers.
 BLOCK_NUMBERS = 4_000_000
@@ -198,15 +196,9 @@ class Posterior(PosteriorSummaries):
         self.__dict__.update(state)
         self.draws = draws_from_arrays(state["draws"], self.encoding)
 
+    @documented
     def predict(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return every draw of f at the rows of X.
-
-        Parameters
-        ----------
-        X : table of shape (n, n_features)
-            Any table that `fit` takes.
-        n_jobs : int or None
-            Threads, counted as joblib does.
 
         Returns
         -------
@@ -217,15 +209,9 @@ class Posterior(PosteriorSummaries):
         require_draws_memory(int(self.draws.n_draws), data.n_rows, 1)
         return self._f(data, n_jobs)
 
+    @documented
     def mean(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return the posterior mean of f at the rows of X.
-
-        Parameters
-        ----------
-        X : table of shape (n, n_features)
-            Any table that `fit` takes.
-        n_jobs : int or None
-            Threads, counted as joblib does.
 
         Returns
         -------
@@ -234,23 +220,19 @@ class Posterior(PosteriorSummaries):
         """
         return self.summarise(self.encode(X), n_jobs=n_jobs).mean
 
+    @documented
     def std(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
-        """Return the posterior standard deviation of f at the rows of X.
+        """Return the posterior standard deviation of f at the rows of X, in the units of `mean`.
 
-        Parameters
-        ----------
-        X : table of shape (n, n_features)
-            Any table that `fit` takes.
-        n_jobs : int or None
-            Threads, counted as joblib does.
+        A new outcome varies more than f, by its noise.
 
         Returns
         -------
         ndarray of shape (n,)
-            In the units of y; for classification of the probability of the second class.
         """
         return self.summarise(self.encode(X), n_jobs=n_jobs).sd
 
+    @documented
     def quantile(
         self, X: Any, q: float | Sequence[float], kind: str = "mean", *, n_jobs: int | None = None
     ) -> FloatArray:
@@ -258,14 +240,10 @@ class Posterior(PosteriorSummaries):
 
         Parameters
         ----------
-        X : table of shape (n, n_features)
-            Any table that `fit` takes.
         q : float or sequence of float
             Probabilities.
         kind : {"mean", "outcome"}, default="mean"
             Whether of f or of a new outcome, at weight one.
-        n_jobs : int or None
-            Threads, counted as joblib does.
 
         Returns
         -------
@@ -318,12 +296,12 @@ class Posterior(PosteriorSummaries):
     ) -> Summary:
         """Return the same where the noise is not normal, from the likelihood's functions."""
         noise = self.likelihood.noise_of(self.trace)
-        noise = {name: values.reshape(-1, 1) for name, values in noise.items()}
         parts = []
         for _, f in self.blocks(columns, n_jobs):
-            mean, variance = self.likelihood.mean(f), self.likelihood.variance(f, noise)
+            given = Given(f, noise)
+            mean, variance = self.likelihood.mean(f), self.likelihood.variance(given)
             sd = np.sqrt(mean.var(axis=0, ddof=min(len(f) - 1, 1)) + variance.mean(axis=0))
-            levels = outcome_quantiles(self.likelihood, f, noise, quantiles)
+            levels = outcome_quantiles(self.likelihood, given, quantiles)
             parts.append(Summary(mean.mean(axis=0), sd, levels))
         return Summary(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
@@ -357,6 +335,7 @@ class Posterior(PosteriorSummaries):
         for rows, f in self.blocks(columns, n_jobs):
             yield rows, self.likelihood.mean(f)
 
+    @documented
     def sample_y(
         self,
         X: Any,
@@ -372,14 +351,10 @@ class Posterior(PosteriorSummaries):
 
         Parameters
         ----------
-        X : table of shape (n, n_features)
-            Any table that `fit` takes.
         n_samples : int
             Draws per row.
         random_state : RandomState
             Source of the noise and of the choice of draws.
-        n_jobs : int or None
-            Threads, counted as joblib does.
 
         Returns
         -------
@@ -398,9 +373,9 @@ class Posterior(PosteriorSummaries):
         f = np.empty((columns.n_rows, n_samples))
         for rows, draws in thinned.blocks(columns, n_jobs):
             f[rows] = draws[position].T
-        noise = self.likelihood.noise_of(self.trace)
-        noise = {name: values.ravel()[chosen] for name, values in noise.items()}
-        return self.likelihood.simulate(f, noise, None, random_state)
+        noise = self.likelihood.noise_of(self.trace, (-1,))
+        noise = {name: values[chosen] for name, values in noise.items()}
+        return self.likelihood.simulate(Given(f, noise), random_state)
 
     def _take(self, index: NDArray[np.intp]) -> Posterior:
         """Return a posterior of one chain with some of the draws."""

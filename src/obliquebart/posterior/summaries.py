@@ -9,16 +9,24 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import ConvergenceWarning
 
+from obliquebart.documentation import shared_parameters
 from obliquebart.exceptions import warn_caller
 from obliquebart.explain import rules, trees
 from obliquebart.posterior import arviz, diagnostics
 
-__all__ = ["PosteriorSummaries"]
+documented = shared_parameters("""\
+X : table of shape (n, n_features)
+    Any table that `fit` takes.
+n_jobs : int or None
+    Threads, counted as joblib does.
+coverage : float, default=0.9
+    Of the intervals over the draws.""")
 
 
 class PosteriorSummaries:
     """The part of `Posterior` that forwards to diagnostics, rules, trees and ArviZ."""
 
+    @documented
     def summary(
         self: Any, X: Any = None, *, rows: int | Sequence[int] = 10, n_jobs: int | None = None
     ) -> diagnostics.Diagnostics:
@@ -34,8 +42,6 @@ class PosteriorSummaries:
             Where to look at f; the training table is a good choice.
         rows : int or sequence of int, default=10
             How many rows of X, evenly spread, or which ones.
-        n_jobs : int or None
-            Threads, counted as joblib does.
 
         Returns
         -------
@@ -61,6 +67,7 @@ class PosteriorSummaries:
             warn_caller(" ".join(result.advice), ConvergenceWarning)
         return result
 
+    @documented
     def to_arviz(
         self: Any,
         X: Any = None,
@@ -86,31 +93,18 @@ class PosteriorSummaries:
             How many rows of f, evenly spread, or which ones.
         random_state : int, RandomState or None, default=None
             For the posterior predictive draws.
-        n_jobs : int or None
-            Threads, counted as joblib does.
 
         Returns
         -------
         arviz.InferenceData or xarray.DataTree
             The former with ArviZ 0.x, the latter with ArviZ 1.x.
         """
-        return arviz.to_arviz(
-            self,
-            X,
-            y,
-            sample_weight=sample_weight,
-            rows=rows,
-            random_state=random_state,
-            n_jobs=n_jobs,
-        )
+        observed = arviz.Observed(y, sample_weight, random_state)
+        return arviz.to_arviz(self, X, observed, rows, n_jobs)
 
+    @documented
     def variable_inclusion(self: Any, coverage: float = 0.9) -> list[rules.Inclusion]:
         """Return how much of the rules uses each column, most used first.
-
-        Parameters
-        ----------
-        coverage : float, default=0.9
-            Of the intervals over the draws.
 
         Returns
         -------
@@ -120,16 +114,12 @@ class PosteriorSummaries:
         """
         return rules.variable_inclusion(rules.Rules(self), coverage)
 
+    @documented
     def loadings(self: Any, coverage: float = 0.9) -> list[rules.Loading]:
         """Return the mean weight of each continuous column in the rules, largest first.
 
         The weight is the absolute value of the column's entry in φ. Columns are scaled to [-1, 1]
         and φ to length 1, so the numbers can be compared.
-
-        Parameters
-        ----------
-        coverage : float, default=0.9
-            Of the intervals over the draws.
 
         Returns
         -------
@@ -138,6 +128,7 @@ class PosteriorSummaries:
         """
         return rules.loadings(rules.Rules(self), coverage)
 
+    @documented
     def interactions(
         self: Any, by: Literal["rule", "tree"] = "rule", top: int = 20, coverage: float = 0.9
     ) -> list[rules.Interaction]:
@@ -149,8 +140,6 @@ class PosteriorSummaries:
             "tree" also counts categorical columns, and axis-aligned rules.
         top : int, default=20
             How many pairs to return at most.
-        coverage : float, default=0.9
-            Of the intervals over the draws.
 
         Returns
         -------
@@ -159,13 +148,9 @@ class PosteriorSummaries:
         """
         return rules.interactions(rules.Rules(self), by, top, coverage)
 
+    @documented
     def rule_sparsity(self: Any, coverage: float = 0.9) -> rules.RuleSizes:
         """Return how many columns the continuous rules use, and how many rules there are.
-
-        Parameters
-        ----------
-        coverage : float, default=0.9
-            Of the intervals over the draws.
 
         Returns
         -------

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.documentation import shared_parameters
 from obliquebart.explain.evaluation import Evaluation, evaluate, score_text
 from obliquebart.explain.overview import (
     RuleOverview,
@@ -30,8 +31,6 @@ from obliquebart.report import pictures
 from obliquebart.report.pictures import Picture
 from obliquebart.table.levels import LevelTable
 
-__all__ = ["report_html", "write_report"]
-
 # Of a model of many classes, the classes whose chains are shown.
 MAX_CLASSES = 6
 SHOWN_COLUMNS = 15
@@ -39,6 +38,16 @@ N_ROWS_OF_F = 10
 MAX_ADVICE = 3
 # Longer texts in a table need room, or a phone breaks them into a column of words.
 LONG_WORD = 12
+
+documented = shared_parameters("""\
+model : ObliqueBARTRegressor or ObliqueBARTClassifier
+    Fitted.
+X, y : table and outcomes
+    Rows on which to judge the model; best those that it has not seen.
+title : str
+    Of the page.
+source : str, optional
+    Where the rows come from, for the reader.""")
 
 
 class Part(NamedTuple):
@@ -49,6 +58,7 @@ class Part(NamedTuple):
     body: str
 
 
+@documented
 def write_report(
     model: Any,
     X: Any,
@@ -62,16 +72,8 @@ def write_report(
 
     Parameters
     ----------
-    model : ObliqueBARTRegressor or ObliqueBARTClassifier
-        Fitted.
-    X, y : table and outcomes
-        Rows on which to judge the model; best those that it has not seen.
     path : str or path
         The file.
-    title : str
-        Of the page.
-    source : str, optional
-        Where the rows come from, for the reader.
 
     Examples
     --------
@@ -89,29 +91,14 @@ def write_report(
     write_file(path, report_html(model, X, y, title=title, source=source).encode())
 
 
+@documented
 def report_html(
-    model: Any,
-    X: Any,
-    y: ArrayLike,
-    *,
-    title: str = "Oblique BART",
-    source: str | None = None,
+    model: Any, X: Any, y: ArrayLike, *, title: str = "Oblique BART", source: str | None = None
 ) -> str:
     """Return one HTML page about a fitted model: convergence, errors, the rules it found.
 
     The page needs nothing else: pictures are in it, and it has no script. It is made for a screen
     of any width, for print, for dark rooms and for screen readers.
-
-    Parameters
-    ----------
-    model : ObliqueBARTRegressor or ObliqueBARTClassifier
-        Fitted.
-    X, y : table and outcomes
-        Rows on which to judge the model; best those that it has not seen.
-    title : str
-        Of the page.
-    source : str, optional
-        Where the rows come from, for the reader.
 
     Returns
     -------

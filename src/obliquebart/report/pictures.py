@@ -16,8 +16,6 @@ from obliquebart.posterior.diagnostics import Diagnostics
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.report.svg import new_figure, to_svg
 
-__all__ = ["Picture", "checks", "example_tree", "inclusion", "surface", "trace", "tree"]
-
 
 class Picture(NamedTuple):
     """An `svg` element and its caption."""

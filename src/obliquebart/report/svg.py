@@ -11,8 +11,6 @@ from matplotlib.figure import Figure
 
 from obliquebart.plots.style import styled
 
-__all__ = ["new_figure", "to_svg"]
-
 # On a phone of 390 pixels a figure of this width has letters of 10 pixels.
 WIDTH = 4.8
 
@@ -23,16 +21,10 @@ def new_figure(height: float = 3.4, width: float = WIDTH) -> Figure:
 
 
 def to_svg(figure: Figure, key: str, alt: str) -> str:
-    """Return a figure as an `svg` element that grows with the page and has a text instead.
+    """Return a drawn figure as an `svg` element that grows with the page and has a text instead.
 
-    Parameters
-    ----------
-    figure : Figure
-        Drawn.
-    key : str
-        Put before every id, so that several pictures fit in one page.
-    alt : str
-        What the picture shows.
+    The key is put before every id, so that several pictures fit in one page; `alt` says what the
+    picture shows.
     """
     stream = io.StringIO()
     # The salt makes the same figure the same text at every run.

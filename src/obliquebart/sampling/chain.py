@@ -12,8 +12,6 @@ from obliquebart import _core
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.training import CoreProblem
 
-__all__ = ["Chain", "ChainProgress", "ChainRunner", "ChainTask", "Recorder", "State", "Trace"]
-
 Trace = dict[str, NDArray[np.float64]]
 # What `_core.Sampler.state` returns: arrays and numbers.
 State = dict[str, Any]

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-__all__ = ["available_memory", "require_memory"]
-
 
 def available_memory() -> int | None:
     """Bytes that can be allocated now, or None where the platform does not say."""
@@ -21,16 +19,9 @@ def available_memory() -> int | None:
 
 
 def require_memory(n_bytes: float, what: str, remedy: str) -> None:
-    """Raise MemoryError if `n_bytes` is more than the machine can give now.
+    """Raise MemoryError if `n_bytes`, a lower bound of what is needed, is more than there is now.
 
-    Parameters
-    ----------
-    n_bytes : float
-        A lower bound of what will be allocated.
-    what : str
-        The thing that needs it, as the start of a sentence.
-    remedy : str
-        What the user can do instead, as a sentence.
+    The message starts with what needs it, and ends with a sentence on what the user can do instead.
     """
     available = available_memory()
     if available is not None and n_bytes > available:

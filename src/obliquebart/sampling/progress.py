@@ -19,8 +19,6 @@ from rich.progress import (
 
 from obliquebart.validation import check_choice
 
-__all__ = ["FitProgress"]
-
 # Shorter fits are over before a display could be read.
 QUIET_SECONDS = 1.0
 
@@ -28,20 +26,11 @@ QUIET_SECONDS = 1.0
 class FitProgress:
     """Shows for each chain its sweep, its noise, acceptance and the time left.
 
-    Parameters
-    ----------
-    mode : bool or "auto"
-        False is silent; "auto" shows on a terminal or in a notebook only; True always shows.
-        All are silent for the first second.
-    n_sweeps : int
-        The sweeps of a chain.
-    noise_units : dict of str to (str, float)
-        Scalars of the noise to show, by their name in the engine's snapshot: their symbol, and
-        what 1 of the engine's units is in the user's.
-    title : str
-        Put before the number of the chain.
-    console : rich.console.Console, optional
-        Where to write; standard error unless given.
+    The mode False is silent; "auto" shows on a terminal or in a notebook only; True always shows.
+    All are silent for the first second. `noise_units` has the scalars of the noise to show, by
+    their name in the engine's snapshot: their symbol, and what 1 of the engine's units is in the
+    user's. The title is put before the number of the chain. Standard error is written to unless a
+    console is given.
     """
 
     def __init__(

@@ -28,8 +28,6 @@ from obliquebart.sampling.progress import FitProgress
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_seed, effective_jobs
 
-__all__ = ["Run", "RunRequest", "new_seed", "run"]
-
 POLL_SECONDS = 0.1
 # What a kept tree costs at least: its structure's number and one leaf output.
 SMALLEST_TREE_BYTES = 8
@@ -72,25 +70,12 @@ def new_seed(random_state: int | np.random.RandomState | None) -> int:
 
 
 def run(request: RunRequest, n_jobs: int | None = None, progress: FitProgress | None = None) -> Run:
-    """Run the chains of one posterior.
+    """Run the chains of one posterior, and tell `progress` ten times a second how far they are.
 
-    A chain's draws depend on the seed and its number only, never on `n_jobs` or on the
-    backend. A KeyboardInterrupt stops all chains and returns what they have kept; it is raised
-    again where no chain has kept a draw.
-
-    Parameters
-    ----------
-    request : RunRequest
-        What to run.
-    n_jobs : int or None
-        Chains at a time, and threads within a chain where there are more jobs than chains.
-    progress : FitProgress or None
-        Told every tenth of a second how far the chains are.
-
-    Returns
-    -------
-    Run
-        The chains in order; those without a draw are left out after an interrupt.
+    A chain's draws depend on the seed and its number only, never on `n_jobs` or on the backend.
+    Where there are more jobs than chains, there are threads within a chain. A KeyboardInterrupt
+    stops all chains and returns, in order, those that have kept a draw; it is raised again where
+    none has.
     """
     _require_memory(request)
     jobs = effective_jobs(n_jobs)

@@ -25,16 +25,13 @@ from obliquebart.study.runner import run as run_units
 from obliquebart.study.store import Store, write_table
 from obliquebart.study.units import Unit
 
-__all__ = ["app"]
-
 app = typer.Typer(
     help="The paper's experiments: fetch its data, run them here or on a cluster, compare.",
     no_args_is_help=True,
 )
 
 Data = Annotated[
-    Path | None,
-    typer.Option(help="Folder of the data sets; else the variable OBLIQUEBART_DATA."),
+    Path | None, typer.Option(help="Folder of the data sets; else the variable OBLIQUEBART_DATA.")
 ]
 Results = Annotated[
     Path, typer.Option("--results", "-r", help="Folder of the results, one file per unit.")

@@ -15,8 +15,6 @@ from typing import Any
 from obliquebart.study.pool import ONE_THREAD, UnitResult
 from obliquebart.study.units import Unit, execute
 
-__all__ = ["DaskPool", "connected", "local_cluster"]
-
 TIMEOUT_TOPIC = "obliquebart-study-timeout"
 # Units given beyond the threads of the cluster, so that no worker waits for the next.
 BACKLOG = 1.5
@@ -62,20 +60,11 @@ def local_cluster(n_workers: int) -> Any:
 
 
 class DaskPool:
-    """Do units on the workers of a Dask cluster.
+    """Do units on the workers of a Dask cluster, each in at most `timeout` seconds.
 
-    Results come back over the network and are stored by the caller: workers share no disk with
-    it but the data sets'. Workers must have one thread each, as a unit that takes too long can
-    only be ended with its worker.
-
-    Parameters
-    ----------
-    client : distributed.Client
-        Closed by the caller.
-    folder : Path or None
-        The data sets, as the workers see them.
-    timeout : float
-        Seconds that a unit may take.
+    Results come back over the network and are stored by the caller: workers share no disk with it
+    but the data sets' (`folder`, as they see it). Workers must have one thread each, as a unit that
+    takes too long can only be ended with its worker. The caller closes the client.
     """
 
     def __init__(self, client: Any, folder: Path | None, timeout: float) -> None:

@@ -10,8 +10,6 @@ from obliquebart.study import synthetic
 from obliquebart.study.datasets import Library
 from obliquebart.study.units import Unit
 
-__all__ = ["Shape", "cost_model", "shape_of"]
-
 N_TREES = 500
 
 

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from obliquebart.model.parameters import Task
 from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
-__all__ = ["DATA_VARIABLE", "Dataset", "Library", "find_folder"]
-
 DATA_VARIABLE = "OBLIQUEBART_DATA"
 INPUTS = ("correct", "paper")
 # The authors' preparation maps to this interval, not to [-1, 1].
@@ -29,44 +27,21 @@ PAPER_LIMIT = 0.99
 
 @dataclass(frozen=True)
 class Dataset:
-    """One data set.
-
-    Attributes
-    ----------
-    name, task : str
-    columns : StudyTable
-        Numbers in the units of the source.
-    y : float64 array
-    tests : tuple of int64 arrays
-        The test rows of each of the paper's splits.
-    scaled_jointly : bool
-        Whether the authors scaled all columns by one minimum and maximum.
-    record : dict
-        The entry of datasets.json.
-    """
+    """One data set."""
 
     name: str
     task: Task
-    columns: StudyTable
+    columns: StudyTable  # numbers in the units of the source
     y: FloatArray
-    tests: tuple[NDArray[np.int64], ...]
-    scaled_jointly: bool
-    record: dict[str, Any]
+    tests: tuple[NDArray[np.int64], ...]  # the test rows of each of the paper's splits
+    scaled_jointly: bool  # whether the authors scaled all columns by one minimum and maximum
+    record: dict[str, Any]  # the entry of datasets.json
 
     def problem(self, split: int, inputs: str = "correct") -> TrainTest:
-        """Return the training and test part of a split.
+        """Return the training and test part of a split, counted from 0.
 
-        Parameters
-        ----------
-        split : int
-            Number of the split, from 0.
-        inputs : {"correct", "paper"}
-            Numbers in the units of the source, to be scaled column by column; or as the authors
-            gave them to their program.
-
-        Returns
-        -------
-        TrainTest
+        Inputs are "correct", numbers in the units of the source, to be scaled column by column, or
+        those of the "paper", as the authors gave them to their program.
         """
         if inputs not in INPUTS:
             raise ValueError(f"inputs={inputs!r} must be one of {INPUTS}.")
@@ -94,13 +69,7 @@ class Dataset:
 
 
 class Library:
-    """A folder of data sets.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds datasets.json, the tables and splits/; datasets_extra.json is optional.
-    """
+    """A folder with datasets.json, the tables and splits/, and perhaps datasets_extra.json."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = Path(folder)

@@ -9,8 +9,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from obliquebart.study.runner import Tally
 
-__all__ = ["StudyProgress"]
-
 SECONDS_BETWEEN_LINES = 30.0
 
 

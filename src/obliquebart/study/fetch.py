@@ -26,8 +26,6 @@ from obliquebart.files.container import write_file
 from obliquebart.study.datasets import Dataset, check_sum
 from obliquebart.study.train_test import FloatArray
 
-__all__ = ["COMMIT", "SOURCE", "content_digest", "fetch", "packaged"]
-
 COMMIT = "fc4958c4bcb858c4642392360f24f97e2a600aa7"
 SOURCE = (
     f"https://raw.githubusercontent.com/paulhnguyen/obliqueBART/{COMMIT}"
@@ -58,28 +56,11 @@ def fetch(
     names: Iterable[str] | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
-    """Bring the data sets into a folder; those that are there are not fetched again.
+    """Bring data sets, all or some, into a folder that `Library` reads, and return their names.
 
-    Parameters
-    ----------
-    folder : Path
-        Made if missing; `Library` reads it afterwards.
-    source : str
-        Address of the authors' folder of data sets, with a slash at its end.
-    names : iterable of str, optional
-        Some of the sets.
-    tell : callable
-        Called with a line for each set.
-
-    Returns
-    -------
-    list of str
-        The names of the sets in the folder.
-
-    Raises
-    ------
-    ValueError
-        If a file is not the one that was recorded; it is then not kept.
+    Those that are there are not fetched again. The source is the address of the authors' folder,
+    with a slash at its end; `tell` is called with a line for each set. A file that is not the one
+    that was recorded is not kept, and raises ValueError.
     """
     folder.mkdir(parents=True, exist_ok=True)
     listed = folder / "datasets.json"

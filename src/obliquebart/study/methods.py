@@ -19,13 +19,12 @@ from scipy.special import logsumexp, ndtr
 
 from obliquebart import UnseenLevelWarning
 from obliquebart.estimators import BY_TASK
+from obliquebart.likelihood import Given
 from obliquebart.study.metrics import COVERAGE, Prediction
 from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
 if TYPE_CHECKING:
     from obliquebart.study.units import Unit
-
-__all__ = ["METHODS", "Method"]
 
 N_TREES = 500  # of randomForest and ranger
 # Rows at a time where all draws of f are needed.
@@ -34,21 +33,11 @@ BLOCK = 500
 
 @dataclass(frozen=True)
 class Method:
-    """A method of the comparison.
+    """A method of the comparison."""
 
-    Attributes
-    ----------
-    label : str
-        Its name in tables.
-    solve : callable
-        Fits and predicts.
-    needs : str or None
-        A package beyond those that obliquebart itself needs.
-    """
-
-    label: str
-    solve: Callable[[TrainTest, Unit], Prediction]
-    needs: str | None = None
+    label: str  # in tables
+    solve: Callable[[TrainTest, Unit], Prediction]  # fits and predicts
+    needs: str | None = None  # a package beyond those of obliquebart itself
 
     @property
     def is_installed(self) -> bool:
@@ -115,14 +104,13 @@ def _log_density(posterior: Any, x: FloatArray, y: FloatArray) -> FloatArray:
     """Log of the mean over draws of the density of an outcome."""
     likelihood = posterior.likelihood
     noise = likelihood.noise_of(posterior.trace)
-    noise = {name: values.reshape(-1, 1) for name, values in noise.items()}
     found = np.empty(len(y))
     for begin in range(0, len(y), BLOCK):
         rows = slice(begin, begin + BLOCK)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UnseenLevelWarning)
             f = posterior.predict(x[rows], n_jobs=1)
-        log_each = likelihood.log_density(y[rows], f, noise, None)
+        log_each = likelihood.log_density(y[rows], Given(f, noise))
         found[rows] = logsumexp(log_each, axis=0) - np.log(len(f))
     return found
 
@@ -138,11 +126,7 @@ def _stochtree(problem: TrainTest, unit: Unit) -> Prediction:
         num_gfr=0,
         num_burnin=1000,
         num_mcmc=1000,
-        general_params={
-            "random_seed": unit.seed,
-            "num_threads": 1,
-            "probit_outcome_model": probit,
-        },
+        general_params={"random_seed": unit.seed, "num_threads": 1, "probit_outcome_model": probit},
     )
     draws = np.asarray(model.y_hat_test, np.float64)
     return Prediction((ndtr(draws) if probit else draws).mean(axis=1))

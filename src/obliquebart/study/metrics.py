@@ -9,8 +9,6 @@ import numpy as np
 
 from obliquebart.study.train_test import FloatArray, TrainTest
 
-__all__ = ["COVERAGE", "Prediction", "measure"]
-
 COVERAGE = 0.9
 # A method that says 0 or 1 and is wrong would otherwise score minus infinity.
 SMALLEST_PROBABILITY = 1e-3
@@ -18,24 +16,13 @@ SMALLEST_PROBABILITY = 1e-3
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a method says about the test rows.
+    """What a method says about the n test rows."""
 
-    Attributes
-    ----------
-    mean : float64 array of shape (n,)
-        The outcome expected, or the probability of class 1.
-    interval : float64 array of shape (n, 2) or None
-        The central interval of a new outcome with probability `COVERAGE`.
-    log_density : callable or None
-        Log of the predictive density at outcomes, for the log score.
-    extra : dict
-        Other numbers worth keeping.
-    """
-
-    mean: FloatArray
+    mean: FloatArray  # (n,): the outcome expected, or the probability of class 1
+    # (n, 2): central, of a new outcome, with probability `COVERAGE`.
     interval: FloatArray | None = None
-    log_density: Callable[[FloatArray], FloatArray] | None = None
-    extra: dict[str, float] = field(default_factory=dict)
+    log_density: Callable[[FloatArray], FloatArray] | None = None  # predictive
+    extra: dict[str, float] = field(default_factory=dict)  # other numbers worth keeping
 
 
 def measure(problem: TrainTest, prediction: Prediction) -> dict[str, float]:

@@ -6,8 +6,6 @@ import contextlib
 import resource
 from pathlib import Path
 
-__all__ = ["PeakMemory"]
-
 
 class PeakMemory:
     """Peak resident memory of this process within a ``with`` block, in `megabytes`.

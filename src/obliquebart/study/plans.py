@@ -9,8 +9,6 @@ from obliquebart.study.datasets import Library
 from obliquebart.study.synthetic import FUNCTIONS, JUMPS, N_REPLICATES, ROWS, Synthetic
 from obliquebart.study.units import Setting, Unit
 
-__all__ = ["PLANS", "TABLES", "paper_plan", "quick_plan", "real_plan", "some_of", "tiny_plan"]
-
 ROTATIONS = (1, 4, 16, 50, 100, 200)
 BASE = ("obliqueBART", "obliqueBART-paper", "BART", "RF", "ERT", "XGB")
 ROTATED = ("rotBART", "rotRF", "rotERT", "rotXGB")

@@ -17,8 +17,6 @@ from typing import Any
 
 from obliquebart.study.units import Unit, execute
 
-__all__ = ["ProcessPool", "UnitResult"]
-
 BEGUN = "begun"
 # A process imports the libraries before it begins with its first unit.
 START_SECONDS = 120.0
@@ -28,23 +26,12 @@ ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 
 @dataclass(frozen=True)
 class UnitResult:
-    """What became of one attempt at a unit.
-
-    Attributes
-    ----------
-    unit : Unit
-    event : {"finished", "lost", "timeout"}
-        Whether there is a result, the worker died, or the attempt was ended.
-    result : dict or None
-        Of `execute`, if it finished.
-    seconds : float
-        Since the attempt began.
-    """
+    """What became of one attempt at a unit."""
 
     unit: Unit
-    event: str
-    result: dict[str, Any] | None
-    seconds: float
+    event: str  # "finished", "lost" (the worker died) or "timeout" (it was ended)
+    result: dict[str, Any] | None  # of `execute`, if it finished
+    seconds: float  # since the attempt began
 
 
 def _serve(connection: Connection, folder: Path | None) -> None:
@@ -92,16 +79,7 @@ class _Worker:
 
 
 class ProcessPool:
-    """Do units on processes of this machine.
-
-    Parameters
-    ----------
-    n_workers : int
-    folder : Path or None
-        The data sets.
-    timeout : float
-        Seconds that a unit may take.
-    """
+    """Do units on processes of this machine, each in at most `timeout` seconds."""
 
     def __init__(self, n_workers: int, folder: Path | None, timeout: float) -> None:
         for name in ONE_THREAD:

@@ -12,8 +12,6 @@ from obliquebart.study.pool import UnitResult
 from obliquebart.study.store import Store
 from obliquebart.study.units import Unit
 
-__all__ = ["Limits", "Pool", "Tally", "run"]
-
 
 class Pool(Protocol):
     """Something that does units elsewhere: processes here, or a cluster."""
@@ -38,21 +36,11 @@ class Pool(Protocol):
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop trying.
+    """When to stop trying."""
 
-    Attributes
-    ----------
-    losses : int
-        Attempts at a unit that may end with the death of its worker.
-    timeouts : int
-        Attempts at a unit that may take too long.
-    seconds : float
-        For the whole run; no unit starts that is expected to end later.
-    """
-
-    losses: int = 5
-    timeouts: int = 2
-    seconds: float = float("inf")
+    losses: int = 5  # attempts at a unit that may end with the death of its worker
+    timeouts: int = 2  # attempts at a unit that may take too long
+    seconds: float = float("inf")  # for the run; no unit starts that would end later
 
 
 @dataclass
@@ -82,24 +70,10 @@ def run(
     expected_seconds: Callable[[Unit], float] = lambda _: 0.0,
     watch: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
-    """Do the units that have no result yet, in the order given.
+    """Do the units that have no result yet, each once, in the order given.
 
-    Parameters
-    ----------
-    units : iterable of Unit
-        Without effect where a result is stored, or where one comes twice.
-    store : Store
-    pool : Pool
-        Closed by the caller.
-    limits : Limits, optional
-    expected_seconds : callable
-        How long a unit will take; it is left out where the time is too short for it.
-    watch : callable
-        Called with the tally after every event, at least once a second.
-
-    Returns
-    -------
-    Tally
+    The caller closes the pool. A unit is left out where the time is too short for its expected
+    seconds. `watch` is called with the tally after every event, at least once a second.
     """
     return _Run(store, pool, limits or Limits(), expected_seconds, watch).go(units)
 

@@ -11,19 +11,12 @@ from typing import Any
 
 from obliquebart.files.container import write_file
 
-__all__ = ["Store", "read_table", "write_table"]
-
 
 class Store:
-    """A folder of results.
+    """A folder of results, made if missing.
 
     One process writes, the runner's; any may read. A file appears complete or not at all, and a
     result that is there is never replaced.
-
-    Parameters
-    ----------
-    folder : Path
-        Made if missing.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -14,8 +14,6 @@ import numpy as np
 
 from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
-__all__ = ["FUNCTIONS", "Synthetic", "parse"]
-
 FUNCTIONS = {"rotated_axes": 10, "sinusoid": 11}  # steps of θ
 ROWS = (100, 1000, 10000)
 JUMPS = (0.5, 1.0, 2.0, 4.0)

@@ -10,27 +10,16 @@ from numpy.typing import NDArray
 from obliquebart import RandomRotation
 from obliquebart.model.parameters import Task
 
-__all__ = ["StudyTable", "TrainTest"]
-
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class StudyTable:
-    """Rows of a table: numbers, and the codes of categories.
+    """Rows of a table: numbers, and the codes of categories."""
 
-    Attributes
-    ----------
-    numbers : float64 array of shape (n, p_cont)
-    codes : int64 array of shape (n, p_cat)
-        Numbers of the levels, counted over the whole data set.
-    n_levels : tuple of int
-        Levels of each category.
-    """
-
-    numbers: FloatArray
-    codes: NDArray[np.int64]
-    n_levels: tuple[int, ...]
+    numbers: FloatArray  # (n, p_cont)
+    codes: NDArray[np.int64]  # (n, p_cat), counted over the whole data set
+    n_levels: tuple[int, ...]  # of each category
 
     def take(self, rows: NDArray[np.bool_]) -> StudyTable:
         """Return some of the rows."""
@@ -57,26 +46,17 @@ class StudyTable:
 
 @dataclass(frozen=True)
 class TrainTest:
-    """One training part and its test part.
+    """One training part and its test part."""
 
-    Attributes
-    ----------
-    task : {"regression", "classification"}
-        Outcomes of a classification are 0 and 1.
-    joint_scaling : bool
-        Whether a model that scales columns must scale all by one range: the inputs are the
-        paper's, and the differences of scale between its columns are part of them.
-    f_test : float64 array or None
-        The true function at the test rows, where it is known.
-    """
-
-    task: Task
+    task: Task  # outcomes of a classification are 0 and 1
     train: StudyTable
     test: StudyTable
     y_train: FloatArray
     y_test: FloatArray
+    # Whether a model that scales columns must scale all by one range: the inputs are the paper's,
+    # and the differences of scale between its columns are part of them.
     joint_scaling: bool = False
-    f_test: FloatArray | None = None
+    f_test: FloatArray | None = None  # the true function, where it is known
 
     def rotated(self, n_rotations: int, seed: int) -> TrainTest:
         """Return the problem with the numbers rotated at random `n_rotations` times over."""

@@ -17,37 +17,19 @@ from obliquebart.study.methods import METHODS
 from obliquebart.study.peak_memory import PeakMemory
 from obliquebart.study.train_test import TrainTest
 
-__all__ = ["Unit", "execute"]
-
 Setting = str | int | float | bool
 
 
 @dataclass(frozen=True)
 class Unit:
-    """One fit and its evaluation.
+    """One fit and its evaluation."""
 
-    Attributes
-    ----------
-    data : str
-        Name of a data set, or of a synthetic problem.
-    split : int
-        Number of the split, or of the replicate.
-    method : str
-        Key of `METHODS`.
-    rotations : int
-        Random rotations of the numbers before the fit; 0: none.
-    inputs : {"correct", "paper"}
-        See `Dataset.problem`.
-    settings : tuple of pairs of str and value
-        Parameters that differ from the method's, sorted by name.
-    """
-
-    data: str
-    split: int
-    method: str
-    rotations: int = 0
-    inputs: str = "correct"
-    settings: tuple[tuple[str, Setting], ...] = ()
+    data: str  # a data set, or a synthetic problem
+    split: int  # or the replicate
+    method: str  # key of `METHODS`
+    rotations: int = 0  # of the numbers, at random, before the fit
+    inputs: str = "correct"  # "correct" or "paper": see `Dataset.problem`
+    settings: tuple[tuple[str, Setting], ...] = ()  # other than the method's, by name
 
     @property
     def key(self) -> str:
@@ -78,17 +60,8 @@ class Unit:
 def execute(unit: Unit, folder: Path | None) -> dict[str, Any]:
     """Do the work; whatever happens, return a result.
 
-    Parameters
-    ----------
-    unit : Unit
-    folder : Path or None
-        The data sets; not needed for synthetic problems.
-
-    Returns
-    -------
-    dict
-        JSON-able: key, unit, status ("done" or "failed"), metrics, seconds, memory, host; with
-        "error" where it failed.
+    The folder has the data sets; synthetic problems need none. The result can be JSON: key, unit,
+    status ("done" or "failed"), metrics, seconds, memory, host; with "error" where it failed.
     """
     started = time.time()
     result: dict[str, Any] = {"key": unit.key, "unit": unit.to_dict(), "host": platform.node()}
@@ -122,8 +95,5 @@ def _measure(unit: Unit, problem: TrainTest) -> dict[str, float]:
         problem = problem.rotated(unit.rotations, unit.seed)
     wall, cpu = time.perf_counter(), time.process_time()
     prediction = method.solve(problem, unit)
-    spent = {
-        "seconds": time.perf_counter() - wall,
-        "cpu_seconds": time.process_time() - cpu,
-    }
+    spent = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     return metrics.measure(problem, prediction) | prediction.extra | spent

@@ -8,8 +8,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["map_rows"]
-
 
 def map_rows(
     method: Callable[..., Any],
@@ -20,18 +18,9 @@ def map_rows(
 ) -> Any:
     """Return `method(X, **options)` as a lazy Dask array, or None if X is no Dask collection.
 
-    Parameters
-    ----------
-    method : bound method of a fitted estimator
-        Maps a block of rows to an array with the same number of rows.
-    X : table
-        Blocks are those of a Dask array along its rows, or the partitions of a Dask data frame.
-    shape : tuple of int
-        What follows the number of rows in the shape of the result.
-    dtype : dtype
-        Of the result.
-    **options
-        Further arguments of the method.
+    The bound method of a fitted estimator maps a block of rows to an array with the same number of
+    rows, followed by `shape`. Blocks are those of a Dask array along its rows, or the partitions of
+    a Dask data frame.
     """
     if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr"):
         return None

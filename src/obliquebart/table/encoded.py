@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from obliquebart import _core
 
-__all__ = ["EncodedTable"]
-
 
 class EncodedTable(NamedTuple):
     """Encoded columns, each a row of an array; unlike `_core.Data` they pickle."""

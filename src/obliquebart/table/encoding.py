@@ -142,16 +142,8 @@ class Encoding:
         """Encode a table of the same columns.
 
         A column without a value in training is not read. Levels unseen in training, a missing
-        category among them where training had none, get the code 4294967295 and are reported by
-        one `UnseenLevelWarning`.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, p)
-
-        Returns
-        -------
-        EncodedTable
+        category among them where training had none, get the code 4294967295 and are reported by one
+        `UnseenLevelWarning`.
         """
         table = read_table(X, self.owner)
         check_columns(table, self.names, self.is_named, self.owner)
@@ -228,13 +220,7 @@ class Encoding:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Encoding:
-        """Rebuild from `to_state`'s dictionary; it is checked, as a file may be damaged.
-
-        Raises
-        ------
-        ValueError
-            If anything is not as `to_state` writes it.
-        """
+        """Rebuild from `to_state`'s dictionary, or raise ValueError: a file may be damaged."""
         readers: dict[str, Callable[[dict[str, Any]], ColumnScale | LevelTable]] = {
             "continuous": ColumnScale.from_state,
             "categorical": LevelTable.from_state,

@@ -20,38 +20,19 @@ from obliquebart.table.columns import Column, NumberColumn, ObjectColumn, Series
 
 @dataclass(frozen=True)
 class Table:
-    """A two-dimensional table with at least one row and one column.
+    """A two-dimensional table with at least one row and one column."""
 
-    Attributes
-    ----------
-    names : list of str
-        Names for messages; ``x0``, ``x1``, … where the container has none.
-    is_named : bool
-        Whether the container names its columns, all by strings.
-    is_frame : bool
-        Whether the columns have types of their own.
-    n_rows : int
-    column : callable
-        Reads the column at a position.
-    """
-
-    names: list[str]
-    is_named: bool
-    is_frame: bool
+    names: list[str]  # for messages; x0, x1, … where the container has none
+    is_named: bool  # whether the container names its columns, all by strings
+    is_frame: bool  # whether the columns have types of their own
     n_rows: int
-    column: Callable[[int], Column]
+    column: Callable[[int], Column]  # reads the column at a position
 
 
 def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Table:
-    """Look at a table without converting it.
+    """Look at a table without converting it; rows other than `rows` are ignored altogether.
 
-    Parameters
-    ----------
-    X : array-like, data frame, or dictionary of column names to arrays
-    owner : str
-        Name of the estimator, for messages.
-    rows : int array, optional
-        Row numbers to read; the others are ignored altogether.
+    `owner` is the name of the estimator, for messages.
 
     Examples
     --------
@@ -73,18 +54,7 @@ def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Tab
 
 
 def check_columns(table: Table, names: list[str], is_named: bool, owner: str) -> None:
-    """Compare names, order and number of columns with those of fit, in scikit-learn's words.
-
-    Parameters
-    ----------
-    table : Table
-    names : list of str
-        Names in fit.
-    is_named : bool
-        Whether the columns had names in fit.
-    owner : str
-        Name of the estimator.
-    """
+    """Compare names, order and number of columns with those of fit, in scikit-learn's words."""
     if is_named and table.is_named and table.names != names:
         raise ValueError(_names_message(names, table.names))
     if table.is_named and not is_named:

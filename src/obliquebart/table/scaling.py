@@ -29,24 +29,16 @@ class ColumnScale:
     """A monotone map of one column; the training minimum becomes -1, the maximum 1.
 
     A column with one distinct value, or with none, maps to 0 whatever comes in later.
-
-    Attributes
-    ----------
-    low, high : float
-        Training minimum and maximum; both NaN if the column had no value in training.
-    range_share : float
-        Share of the min-max map: 1 for ``"range"`` and ``"joint"``, 0 for ``"rank"``, ½ for
-        ``"blend"``. The rank map has the rest.
-    knots, heights : float64 arrays of one length, increasing
-        Training values, shifted if extreme, and their mid-ranks stretched to [-1, 1]; empty
-        where ``range_share`` is 1.
     """
 
-    low: float
+    low: float  # NaN, as `high`, if the column had no value in training
     high: float
+    # Of the min-max map: 1 for "range" and "joint", 0 for "rank", ½ for "blend"; the rank map has
+    # the rest.
     range_share: float
+    # Training values, increasing, shifted if extreme; none where `range_share` is 1.
     knots: NDArray[np.float64]
-    heights: NDArray[np.float64]
+    heights: NDArray[np.float64]  # their mid-ranks, stretched to [-1, 1]
 
     @classmethod
     def fit(
@@ -57,12 +49,7 @@ class ColumnScale:
     ) -> ColumnScale:
         """Learn the map from training values; NaN is missing, infinities are not allowed.
 
-        Parameters
-        ----------
-        values : float64 array
-        feature_scaling : one of ``FEATURE_SCALINGS``
-        limits : pair of float, optional
-            Minimum and maximum to use in place of the column's own (joint scaling).
+        The limits are used in place of the column's own minimum and maximum (joint scaling).
 
         Examples
         --------

@@ -11,17 +11,7 @@ from obliquebart.table.frames import Table
 
 
 def categorical_mask(categorical_features: Any, table: Table) -> list[bool]:
-    """Read ``categorical_features`` against a training table.
-
-    Parameters
-    ----------
-    categorical_features : "auto", None, or list of names, positions or booleans
-    table : Table
-
-    Returns
-    -------
-    list of bool, one for each column
-    """
+    """Say of each column of a table whether ``categorical_features`` makes it a category."""
     p = len(table.names)
     if categorical_features is None:
         return [False] * p

@@ -17,20 +17,14 @@ from itertools import pairwise
 import numpy as np
 
 from .partitions import Partition, partition
+from .prior import Table
 
 
 @dataclass(frozen=True)
-class Problem:
-    """Rows and the rules that may separate them. NaN in x_cont is a missing value."""
+class Problem(Table):
+    """Rows and the rules that may separate them."""
 
-    x_cont: np.ndarray  # (p_cont, n)
-    x_cat: np.ndarray  # (p_cat, n) codes
-    n_levels: tuple[int, ...] = ()
     min_samples_leaf: int = 1
-
-    @property
-    def n_rows(self) -> int:
-        return int(max(self.x_cont.shape[1], self.x_cat.shape[1]))
 
     @property
     def all_rows(self) -> int:

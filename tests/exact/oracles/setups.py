@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 
 import numpy as np
@@ -12,129 +13,112 @@ from .prior import Prior
 
 SIGMA = (3.0, 0.6)  # nu, lambda
 LEAF_SD = (3.0, 1.0)  # shape, rate
+MANY_LEAVES = {"n_sweeps": 40, "share": 0.25}
+
+prior = partial(Prior, sigma=SIGMA, leaf_sd=0.7)
 
 SHORT = [
-    Setup(
-        "two columns",
-        make_table(12, 2),
-        Prior(1, 0.5, 1.0, theta=(1.5, 1.5), sigma=SIGMA, leaf_sd=0.7),
-    ),
+    Setup("two columns", make_table(12, 2), prior(1, 0.5, 1.0, theta=(1.5, 1.5))),
     Setup(
         "two columns, all moves, missing values, empty leaves",
         make_table(8, 2, missing=0.2),
-        Prior(1, 0.8, 1.0, min_samples_leaf=0, theta=(1.5, 1.5), sigma=SIGMA, leaf_sd=0.7),
+        prior(1, 0.8, 1.0, min_samples_leaf=0, theta=(1.5, 1.5)),
         more=MOVES,
     ),
     Setup(
         "five trees, both kinds, weighted, all moves",
         make_table(25, 1, (3,)),
-        Prior(5, 0.95, 2.0, sigma=SIGMA, leaf_sd=0.4),
+        prior(5, 0.95, 2.0, leaf_sd=0.4),
         weighted=True,
         more=MOVES,
     ),
     Setup(
         "five trees, three columns, empty leaves",
         make_table(10, 3),
-        Prior(5, 0.6, 1.0, min_samples_leaf=0, theta=(3.0, 6.0), sigma=SIGMA, leaf_sd=0.5),
+        prior(5, 0.6, 1.0, min_samples_leaf=0, theta=(3.0, 6.0), leaf_sd=0.5),
     ),
     Setup(
         "categorical only, 32 and 40 levels, empty leaves",
         make_table(9, 0, (3, 40, 32)),
-        Prior(1, 0.8, 0.5, max_depth=6, min_samples_leaf=0, sigma=SIGMA, leaf_sd=0.7),
+        prior(1, 0.8, 0.5, max_depth=6, min_samples_leaf=0),
         more=MOVES,
     ),
-    Setup(
-        "categorical only",
-        make_table(30, 0, (4, 3)),
-        Prior(1, 0.25, 0.0, sigma=SIGMA, leaf_sd=0.7),
-        weighted=True,
-    ),
+    Setup("categorical only", make_table(30, 0, (4, 3)), prior(1, 0.25, 0.0), weighted=True),
     Setup(
         "two columns and a category, all moves, missing values",
         make_table(30, 2, (4,), missing=0.1),
-        Prior(1, 0.9, 1.0, theta=(2.0, 2.0), sigma=SIGMA, leaf_sd=0.7),
+        prior(1, 0.9, 1.0, theta=(2.0, 2.0)),
         weighted=True,
         more=MOVES,
     ),
     Setup(
         "change: two columns and a category",
         make_table(30, 2, (5,)),
-        Prior(1, 0.7, 1.0, theta=(2.0, 6.0), sigma=SIGMA, leaf_sd=0.7),
+        prior(1, 0.7, 1.0, theta=(2.0, 6.0)),
         more=CHANGE,
     ),
     Setup(
         "perturb: two columns and a category, empty leaves",
         make_table(8, 2, (4,)),
-        Prior(1, 0.7, 1.0, min_samples_leaf=0, theta=(2.0, 2.0), sigma=SIGMA, leaf_sd=0.7),
+        prior(1, 0.7, 1.0, min_samples_leaf=0, theta=(2.0, 2.0)),
         more=PERTURB,
     ),
     Setup(
         "one column",
         make_table(8, 1),
-        Prior(1, 0.5, 0.5, max_depth=8, min_samples_leaf=0, sigma=SIGMA, leaf_sd=0.8),
+        prior(1, 0.5, 0.5, max_depth=8, min_samples_leaf=0, leaf_sd=0.8),
     ),
     Setup(
         "six columns, three rows a leaf, weighted",
         make_table(40, 6),
-        Prior(1, 0.8, 0.5, max_depth=2, min_samples_leaf=3, theta=(2.0, 4.0), sigma=SIGMA),
+        prior(1, 0.8, 0.5, max_depth=2, min_samples_leaf=3, theta=(2.0, 4.0), leaf_sd=1.0),
         weighted=True,
         more=MOVES,
     ),
     Setup(
         "a theta for each column, missing values",
         make_table(30, 3, (3,), missing=0.1),
-        Prior(2, 0.7, 1.0, theta=(1.0, 1.5), theta_by_column=True, sigma=SIGMA, leaf_sd=0.6),
+        prior(2, 0.7, 1.0, theta=(1.0, 1.5), theta_by_column=True, leaf_sd=0.6),
         more=MOVES,
     ),
     Setup(
         "a theta for each column, empty leaves",
         make_table(10, 2),
-        Prior(1, 0.6, 0.5, 8, 0, theta=(0.5, 1.0), theta_by_column=True, sigma=SIGMA),
+        prior(1, 0.6, 0.5, 8, 0, theta=(0.5, 1.0), theta_by_column=True, leaf_sd=1.0),
         more=CHANGE,
     ),
     Setup(
         "a weight for each column, axis rules",
         make_table(20, 4, (3,)),
-        Prior(
-            5,
-            0.6,
-            1.0,
-            axis_rules=True,
-            theta=(0.7, 1.0),
-            theta_by_column=True,
-            sigma=SIGMA,
-            leaf_sd=0.4,
-        ),
+        prior(5, 0.6, 1.0, axis_rules=True, theta=(0.7, 1.0), theta_by_column=True, leaf_sd=0.4),
         more=MOVES,
     ),
     # What only shows in size: codes beyond the narrow table, several blocks of rows.
     Setup(
         "many leaves",
         make_table(70, 1, (30,)),
-        Prior(2, 0.95, 0.15, max_depth=6, min_samples_leaf=0, sigma=SIGMA, leaf_sd=0.7),
-        n_sweeps=40,
+        prior(2, 0.95, 0.15, max_depth=6, min_samples_leaf=0),
         more=MOVES,
-        share=0.25,
+        **MANY_LEAVES,
     ),
     Setup(
         "many leaves, weighted",
         make_table(70, 1),
-        Prior(1, 0.95, 0.15, max_depth=6, min_samples_leaf=0, sigma=SIGMA, leaf_sd=0.7),
-        n_sweeps=40,
+        prior(1, 0.95, 0.15, max_depth=6, min_samples_leaf=0),
         weighted=True,
-        share=0.25,
+        **MANY_LEAVES,
     ),
     Setup(
         "many rows",
         make_table(2_100, 2, (3,)),
-        Prior(2, 0.7, 1.0, theta=(2.0, 2.0), sigma=SIGMA, leaf_sd=0.05),
+        prior(2, 0.7, 1.0, theta=(2.0, 2.0), leaf_sd=0.05),
         more=MOVES,
         share=0.1,
     ),
     Setup(
         "many rows, weighted, missing values",
         make_table(1_300, 1, (3,), missing=0.1),
-        Prior(2, 0.7, 1.0, sigma=SIGMA, leaf_sd=0.05),
+        prior(2, 0.7, 1.0, leaf_sd=0.05),
         weighted=True,
         more=MOVES,
         share=0.1,
@@ -142,7 +126,7 @@ SHORT = [
     Setup(
         "axis rules, leaf_sd sampled",
         make_table(15, 3),
-        Prior(5, 0.25, 0.5, axis_rules=True, sigma=SIGMA, leaf_sd=LEAF_SD),
+        prior(5, 0.25, 0.5, axis_rules=True, leaf_sd=LEAF_SD),
         more=MOVES,
     ),
     Setup(
@@ -156,7 +140,7 @@ SHORT = [
     Setup(
         "probit, one tree",
         make_table(10, 1, (3,)),
-        Prior(1, 0.9, 1.0, min_samples_leaf=0, leaf_sd=1.0),
+        Prior(1, 0.9, 1.0, min_samples_leaf=0),
         likelihood="probit",
         offset=-0.4,
     ),

@@ -12,23 +12,14 @@ import polars as pl
 import pytest
 import scipy.sparse
 
+from helpers.small_inputs import LABELS, SMALL, X, Y, frame
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
-
-SMALL = {"n_trees": 5, "n_burn": 5, "n_draws": 5, "n_chains": 1, "random_state": 0}
-RNG = np.random.default_rng(0)
-X = RNG.uniform(-1, 1, (20, 3))
-Y = X[:, 0] + 0.1 * RNG.standard_normal(20)
-LABELS = (X[:, 0] > 0).astype(int)
 
 
 def with_value(table, row, column, value):
     table = np.array(table, dtype=object if isinstance(value, (str, dict, list)) else None)
     table[row, column] = value
     return table
-
-
-def frame(**columns):
-    return pd.DataFrame({"a": X[:, 0], "b": X[:, 1], **columns})
 
 
 def y_with(value, row=3):

@@ -7,9 +7,7 @@ import pandas as pd
 import pytest
 
 from helpers.estimators import classifier
-from obliquebart import (
-    ConstantOutcomeWarning,
-)
+from obliquebart import ConstantOutcomeWarning
 
 
 def test_weights_repeat_rows(iris):

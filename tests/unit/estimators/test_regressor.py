@@ -10,10 +10,7 @@ from sklearn.datasets import load_diabetes
 from sklearn.linear_model import LinearRegression
 
 from helpers.estimators import regressor
-from obliquebart import (
-    ConstantOutcomeWarning,
-    ObliqueBARTRegressor,
-)
+from obliquebart import ConstantOutcomeWarning, ObliqueBARTRegressor
 
 
 @pytest.fixture(scope="module")

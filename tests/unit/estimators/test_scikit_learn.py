@@ -18,22 +18,19 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from helpers.estimators import classifier, regressor
 from helpers.processes import run_python
-from obliquebart import (
-    ObliqueBARTClassifier,
-    ObliqueBARTRegressor,
-)
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 
 EXPECTED_FAILURES = {
     "ObliqueBARTRegressor": {
         "check_sample_weight_equivalence_on_dense_data": (
             "a weight is a precision here (variance sigma^2 / w), not a number of repetitions"
-        ),
+        )
     },
     "ObliqueBARTClassifier": {
         "check_sample_weight_equivalence_on_dense_data": (
             "a weight is a number of repetitions, but rows in another order give other draws of "
             "the same posterior"
-        ),
+        )
     },
 }
 

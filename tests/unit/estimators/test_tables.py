@@ -9,9 +9,7 @@ import pyarrow as pa
 import pytest
 
 from helpers.estimators import regressor
-from obliquebart import (
-    UnseenLevelWarning,
-)
+from obliquebart import UnseenLevelWarning
 
 
 def test_containers_give_the_same_draws(mixed):

@@ -9,7 +9,7 @@ from scipy import integrate, stats
 from obliquebart import ObliqueBARTRegressor, _core, load
 from obliquebart.estimators import ESTIMATORS
 from obliquebart.explain.evaluation import evaluate
-from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.likelihood import LIKELIHOODS, Given
 from obliquebart.likelihood.gaussian import Gaussian
 from obliquebart.posterior.diagnostics import diagnose
 from obliquebart.posterior.outcome_quantiles import outcome_quantiles
@@ -27,34 +27,34 @@ def test_the_core_knows_the_name(name):
 def test_gaussian_density_integrates_to_its_distribution():
     gaussian, f, weights = LIKELIHOODS["gaussian"], np.array([1.5]), np.array([4.0])
 
-    def density(y, given=None):
-        return np.exp(gaussian.log_density(np.array([y]), f, NOISE, given))[0]
+    def density(y, weights=None):
+        return np.exp(gaussian.log_density(np.array([y]), Given(f, NOISE, weights)))[0]
 
     assert integrate.quad(density, -9.0, 2.0)[0] == pytest.approx(
-        gaussian.cdf(np.array([2.0]), f, NOISE)[0]
+        gaussian.cdf(np.array([2.0]), Given(f, NOISE))[0]
     )
     expected = stats.norm(1.5, 0.35).pdf(1.2)
     assert density(1.2, weights) == pytest.approx(expected)
 
 
 def test_probit_probabilities_sum_to_one():
-    probit, f = LIKELIHOODS["probit"], np.linspace(-3, 3, 7)
-    one = np.exp(probit.log_density(np.ones(7), f, {}, None))
-    zero = np.exp(probit.log_density(np.zeros(7), f, {}, None))
+    probit, given = LIKELIHOODS["probit"], Given(np.linspace(-3, 3, 7), {})
+    one = np.exp(probit.log_density(np.ones(7), given))
+    zero = np.exp(probit.log_density(np.zeros(7), given))
     np.testing.assert_allclose(one + zero, 1.0)
-    np.testing.assert_allclose(one, probit.mean(f))
+    np.testing.assert_allclose(one, probit.mean(given.f))
     # The step at a label counts half.
-    np.testing.assert_allclose(probit.cdf(np.zeros(7), f, {}), zero / 2)
-    np.testing.assert_allclose(probit.cdf(np.ones(7), f, {}), zero + one / 2)
+    np.testing.assert_allclose(probit.cdf(np.zeros(7), given), zero / 2)
+    np.testing.assert_allclose(probit.cdf(np.ones(7), given), zero + one / 2)
 
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
 def test_new_outcomes_have_the_mean_and_follow_the_distribution(name):
     likelihood, f = LIKELIHOODS[name], np.full(20_000, 0.4)
-    y = likelihood.simulate(f, NOISE, None, np.random.RandomState(0))
+    y = likelihood.simulate(Given(f, NOISE), np.random.RandomState(0))
     # Five standard errors: a false alarm in a million seeds.
     assert abs(y.mean() - likelihood.mean(f)[0]) < 5 * y.std() / np.sqrt(len(y))
-    assert abs(likelihood.cdf(y, f, NOISE).mean() - 0.5) < 5 * 0.3 / np.sqrt(len(y))
+    assert abs(likelihood.cdf(y, Given(f, NOISE)).mean() - 0.5) < 5 * 0.3 / np.sqrt(len(y))
 
 
 def test_quantiles_by_the_distribution_are_those_of_the_engine(monkeypatch):
@@ -73,7 +73,7 @@ def test_quantiles_by_the_distribution_are_those_of_the_engine(monkeypatch):
 
 def test_quantiles_of_labels_are_labels():
     f, levels = np.full((3, 2), [-1.0, 1.0]), (0.1, 0.5, 0.9)
-    quantiles = outcome_quantiles(LIKELIHOODS["probit"], f, {}, levels)
+    quantiles = outcome_quantiles(LIKELIHOODS["probit"], Given(f, {}), levels)
     # P(y = 1) is 0.16 and 0.84.
     np.testing.assert_allclose(quantiles, [[0, 0, 1], [0, 1, 1]], atol=1e-9)
 

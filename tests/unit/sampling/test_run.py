@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from helpers.arrays import assert_same
 from obliquebart import InterruptedFitWarning, ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.sampling import memory
 from obliquebart.sampling.progress import FitProgress
@@ -33,10 +34,7 @@ def arrays_of(model):
 
 
 def assert_same_draws(one, other):
-    one, other = arrays_of(one), arrays_of(other)
-    assert set(one) == set(other)
-    for name in one:
-        np.testing.assert_array_equal(one[name], other[name], err_msg=name)
+    assert_same(arrays_of(one), arrays_of(other))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2, 3, 7, -1, -2])

@@ -11,8 +11,6 @@ from obliquebart.study.comparison.tables import AS_PAPER, OURS, PAPER_PRIOR, rot
 from obliquebart.study.fetch import packaged
 from obliquebart.study.synthetic import Synthetic
 
-__all__ = ["axis_shares", "grid_table", "means_table"]
-
 METHODS = ("BART", "RF", "ERT", "XGB")
 
 

@@ -22,8 +22,6 @@ from obliquebart.study.synthetic import Synthetic
 from obliquebart.study.train_test import StudyTable, TrainTest
 from obliquebart.study.units import Unit
 
-__all__ = ["axis_boxes", "critical_plot", "estimates", "rotated_boxes", "synthetic_ratios"]
-
 GREYS = ("0.0", "0.25", "0.4", "0.55", "0.65", "0.75", "0.85")
 DASHES: tuple[Any, ...] = ("-", "--", "-.", ":", (0, (5, 1)), (0, (1, 1)), (0, (3, 1, 1, 1)))
 MARKERS = "osD^vP*"

@@ -7,8 +7,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-__all__ = ["Cell", "Figure", "Part", "Section", "Table", "to_html", "to_markdown"]
-
 
 @dataclass(frozen=True)
 class Cell:

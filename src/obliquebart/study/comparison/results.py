@@ -14,8 +14,6 @@ from obliquebart.study import synthetic
 from obliquebart.study.fetch import packaged
 from obliquebart.study.store import read_table
 
-__all__ = ["Results", "Variant"]
-
 FloatArray = NDArray[np.float64]
 
 
@@ -29,13 +27,7 @@ class Variant:
 
 
 class Results:
-    """All results of a run.
-
-    Parameters
-    ----------
-    lines : iterable of dict
-        As `store.read_table` returns them; those that are not done are only counted.
-    """
+    """All results of a run, from `store.read_table`; those that are not done are only counted."""
 
     def __init__(self, lines: Iterable[dict[str, Any]]) -> None:
         lines = list(lines)

@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-__all__ = ["LEVEL", "critical_difference", "is_better", "mean_ranks", "one_sided_p"]
-
 FloatArray = NDArray[np.float64]
 LEVEL = 0.05
 

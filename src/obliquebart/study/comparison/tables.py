@@ -14,17 +14,6 @@ from obliquebart.study.comparison.statistics import is_better, mean_ranks
 from obliquebart.study.fetch import packaged
 from obliquebart.study.plans import ROTATED, ROTATIONS
 
-__all__ = [
-    "OURS",
-    "PAPER_PRIOR",
-    "axis_table",
-    "duel_table",
-    "needed_table",
-    "other_metrics",
-    "rank_columns",
-    "rotated_table",
-]
-
 OURS = Variant("obliqueBART")
 PAPER_PRIOR = Variant("obliqueBART-paper")
 AS_PAPER = Variant("obliqueBART-paper", "paper")

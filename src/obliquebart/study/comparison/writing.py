@@ -11,8 +11,6 @@ from obliquebart.study.comparison.results import Results
 from obliquebart.study.comparison.tables import OURS, PAPER_PRIOR
 from obliquebart.study.plans import ROTATED
 
-__all__ = ["write_report"]
-
 TITLE = "The obliqueBART experiments, repeated"
 TASKS = ("regression", "classification")
 
@@ -20,21 +18,10 @@ TASKS = ("regression", "classification")
 def write_report(
     table: Path, output: Path, figure_settings: tuple[tuple[str, Any], ...] = ()
 ) -> Path:
-    """Write the report of a run.
+    """Write the report of a run from its results.jsonl.gz, and return its HTML page.
 
-    Parameters
-    ----------
-    table : Path
-        results.jsonl.gz of the run.
-    output : Path
-        Folder for index.html, report.md and the pictures; made if missing.
-    figure_settings : tuple of pairs, optional
-        Parameters of the models fitted for figure 2, to make it quicker.
-
-    Returns
-    -------
-    Path
-        The HTML page.
+    The folder gets index.html, report.md and the pictures; it is made if missing. `figure_settings`
+    are parameters of the models fitted for figure 2, to make it quicker.
     """
     results = Results.read(table)
     output.mkdir(parents=True, exist_ok=True)

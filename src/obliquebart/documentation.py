@@ -1,0 +1,51 @@
+"""Docstrings that share the descriptions of their parameters."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T", bound=Callable[..., Any])
+
+
+def shared_parameters(shared: str) -> Callable[[T], T]:
+    """Complete the Parameters section of a docstring.
+
+    It gets the shared parameters that the signature has, beside those that the docstring describes
+    itself, in the signature's order; that of a class also gets the constructor's defaults.
+    """
+
+    def complete(thing: T) -> T:
+        if thing.__doc__ is None:  # python -OO
+            return thing
+        doc = inspect.cleandoc(thing.__doc__)
+        if "Parameters\n---" not in doc:
+            doc = re.sub(r"\n\n(?=\w+\n---)|\Z", "\n\nParameters\n----------\n\n\n", doc, count=1)
+        before, heading, rest = re.split(r"(Parameters\n-+\n)", doc, maxsplit=1)
+        own, after = rest.split("\n\n", 1)
+        described = _entries(shared) | _entries(own)
+        parameters = inspect.signature(thing).parameters
+        defaults = {name: parameter.default for name, parameter in parameters.items()}
+        entries = [described[name] for name in defaults if name in described]
+        if inspect.isclass(thing):
+            entries = [_with_default(*entry, defaults) for entry in entries]
+        lines = "\n".join("\n".join(entry) for entry in entries)
+        thing.__doc__ = f"{before}{heading}{lines}\n\n{after}"
+        return thing
+
+    return complete
+
+
+def _entries(text: str) -> dict[str, tuple[str, str]]:
+    """Return first line and description of each parameter by its name, the first of several."""
+    pairs = (entry.split("\n", 1) for entry in re.split(r"\n(?=\S)", text) if entry)
+    return {re.split(r"\W", line, maxsplit=1)[0]: (line, rest) for line, rest in pairs}
+
+
+def _with_default(line: str, description: str, defaults: dict[str, Any]) -> tuple[str, str]:
+    names = line.partition(" : ")[0].split(", ")
+    # Several parameters that are all None are so once.
+    shown = dict.fromkeys(repr(defaults[name]).replace("'", '"') for name in names)
+    return f"{line}, default={' and '.join(shown)}", description
