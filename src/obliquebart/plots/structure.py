@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 import textwrap
 from typing import Any
 
@@ -147,12 +148,19 @@ def _draw_contours(
     x, y = (tick.user for tick in ticks)
     if values.min() < values.max():
         lines = ax.contour(x, y, values, colors="white", linewidths=0.8, levels=6)
-        lines.set_rasterized(True)
+        _rasterise(lines)
         for text in ax.clabel(lines, fontsize=7, colors="white"):
             text.set_rasterized(True)
     if boundary is not None and values.min() < boundary < values.max():
         line = ax.contour(x, y, values, levels=[boundary], colors="white", linewidths=2.5)
-        line.set_rasterized(True)
+        _rasterise(line)
+
+
+def _rasterise(contours: Any) -> None:
+    # Before matplotlib 3.11 contours stay lines, with a warning.
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        contours.set_rasterized(True)
 
 
 class _Ticks:
