@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
 import textwrap
+import warnings
 from typing import Any
 
 import numpy as np
