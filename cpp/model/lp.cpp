@@ -1,15 +1,12 @@
 // Bounded-variable dual simplex with bound flipping. The best vertex of the box is dual feasible,
 // so there is no first phase, and cells of a few half-spaces need a pivot or two.
-//
 // No answer is returned on trust. From the original data: an optimum needs a point in the cell and
-// multipliers that close the duality gap; infeasibility needs multipliers >= 0 under which the
-// rows contradict the box. Where doubles do not give a clear certificate, the problem is solved
-// again in double-double arithmetic.
+// multipliers that close the duality gap; infeasibility needs multipliers >= 0 under which the rows
+// contradict the box. Where doubles do not give a clear certificate, double-doubles decide.
 #include "model/lp.h"
 
 #include <algorithm>
 #include <cmath>
-#include <cstddef>
 #include <limits>
 #include <optional>
 
@@ -43,9 +40,9 @@ constexpr double accepted_violation = 1e-10;
 constexpr double accepted_gap = 1e-11;
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr LpResult infeasible_result{LpStatus::infeasible,
-                                     std::numeric_limits<double>::quiet_NaN()};
-constexpr LpResult failed_result{LpStatus::failed, std::numeric_limits<double>::quiet_NaN()};
+constexpr double nan = std::numeric_limits<double>::quiet_NaN();
+constexpr LpResult infeasible_result{LpStatus::infeasible, nan};
+constexpr LpResult failed_result{LpStatus::failed, nan};
 
 struct Certificate {
   double value = 0.0;
