@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -94,7 +95,10 @@ def _outcome_groups(posterior: Posterior, observed: Observed, f: FloatArray) -> 
 
 def _import_arviz() -> Any:
     try:
-        import arviz
+        with warnings.catch_warnings():
+            # Once a day 0.23 announces 1.0; both are supported.
+            warnings.simplefilter("ignore", FutureWarning)
+            import arviz
     except ImportError as error:
         raise ImportError(
             "to_arviz needs ArviZ: install it with pip install 'obliquebart[arviz]'."
