@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from typing import Any, TypeVar
 
 from sklearn.utils.validation import check_is_fitted
@@ -18,14 +19,14 @@ RESTORED = (
 )
 
 
-class Savable:
+class Savable(ABC):
     """A base of the estimators; `_fitted` is set by their `_set_fitted`."""
 
     _fitted: Fitted
 
+    @abstractmethod
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
         """Set the fitted attributes; every estimator has its own."""
-        raise NotImplementedError
 
     def save(
         self,
