@@ -44,3 +44,17 @@ def compare(names, sampled, prior):
         p = ks_2samp(ours, wanted).pvalue
         print(f"{name:10} p = {p:.3f}")
         assert p > 0.001, name
+
+
+def without_likelihood(data, settings, statistics, names, n):
+    """Compare chains without a likelihood with the prior; return the last of them."""
+    prior, sampled = [], []
+    for i in range(n):
+        draws, scales = _core.draw_prior(data, settings, 1, i)
+        prior.append(statistics(draws, scales["theta"].mean()))
+        sampler = _core.Sampler(data, np.zeros(data.n_rows), None, settings, 2, i)
+        sampler.sweep(200)
+        assert sampler.check() == []
+        sampled.append(statistics(sampler.ensemble(), sampler.theta))
+    compare(names, sampled, prior)
+    return sampler

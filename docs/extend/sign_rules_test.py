@@ -1,9 +1,7 @@
 """Rules with entries equal up to sign: without a likelihood the chain must return the prior."""
 
 import numpy as np
-from invariance import compare, make_data, small_settings
-
-from obliquebart import _core
+from invariance import make_data, small_settings, without_likelihood
 
 rng = np.random.default_rng(0)
 data, settings = make_data(rng, p=4), small_settings()
@@ -21,12 +19,4 @@ def statistics(draws, theta):
     return len(size), size.sum(), theta
 
 
-prior, sampled = [], []
-for i in range(500):
-    draws, scales = _core.draw_prior(data, settings, 1, i)
-    prior.append(statistics(draws, scales["theta"].mean()))
-    sampler = _core.Sampler(data, np.zeros(data.n_rows), None, settings, 2, i)
-    sampler.sweep(200)
-    assert sampler.check() == []
-    sampled.append(statistics(sampler.ensemble(), sampler.theta))
-compare(("rules", "columns", "theta"), sampled, prior)
+without_likelihood(data, settings, statistics, ("rules", "columns", "theta"), 500)
