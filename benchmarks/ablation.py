@@ -49,8 +49,9 @@ COLUMNS = replace(LEARNED, theta_weight=OURS.theta_weight, axis_theta_a=OURS.axi
 NOISE = replace(COLUMNS, sigma_quantile=OURS.sigma_quantile)
 assert NOISE == OURS
 
-# Sweeps: chains, sweeps before the first draw, draws; None: as the estimators have them.
-Length = dict[str, int] | None
+# Sweeps: chains, sweeps before the first draw, draws; what is missing is as in the estimators.
+Length = dict[str, int]
+EIGHT: Length = {"n_draws": 500}
 ONE: Length = {"n_chains": 1, "n_burn": 1000, "n_draws": 1000}
 FOUR: Length = {"n_chains": 4, "n_burn": 1000, "n_draws": 1000}
 
@@ -64,7 +65,7 @@ VARIANTS: dict[str, tuple[Any, Length]] = {
     "+ leaf scale learned": (LEARNED, ONE),
     "+ theta for each column": (COLUMNS, ONE),
     "+ prior of sigma": (NOISE, ONE),
-    "+ eight short chains: the default": (OURS, None),
+    "+ eight short chains: the default": (OURS, EIGHT),
     "default, four chains of 1000 + 1000": (OURS, FOUR),
     "default without moves": (
         replace(OURS, p_change=0.0, p_perturb=0.0, output_correlation=0.0, scale_jointly=False),
@@ -102,7 +103,7 @@ def run(unit: Unit) -> dict[str, Any]:
     kind = ObliqueBARTRegressor if regression else ObliqueBARTClassifier
     model = kind(
         prior="ablation",
-        **(length or {}),
+        **length,
         categorical_features=problem.train.categorical,
         n_jobs=1,
         random_state=split,

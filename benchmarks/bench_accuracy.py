@@ -29,7 +29,7 @@ def contestants() -> dict[str, Predict]:
     ours = adapters.load("obliquebart_core").posterior_mean
     return {
         OURS: lambda *data: ours(*data, **ONE_CHAIN),
-        "obliquebart, eight chains (default)": lambda *data: ours(*data),
+        "obliquebart, eight chains": lambda *data: ours(*data, n_draws=500),
         "obliquebart, axis rules, one chain": lambda *data: ours(*data, **ONE_CHAIN, rules="axis"),
         "obliquebart, the paper's prior, one chain": lambda *data: ours(
             *data, **ONE_CHAIN, prior="paper"

@@ -29,6 +29,10 @@ class InterruptedFitWarning(UserWarning):
     """The fit was stopped by the user and holds fewer draws than were asked for."""
 
 
+class TimeLimitWarning(UserWarning):
+    """The time of `max_seconds` was up; the fit holds fewer draws than were asked for."""
+
+
 def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line outside this package that led here: the one that its user can change."""
     depth, frame = 1, sys._getframe()

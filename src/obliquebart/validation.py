@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from typing import Any
+from typing import Any, Literal
 
 import joblib
 import numpy as np
@@ -15,6 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from obliquebart.exceptions import warn_caller
 from obliquebart.table.frames import read_table
+
+Auto = Literal["auto"]
 
 # The largest magnitude of y: sums and predictive noise still fit into float64.
 LARGEST_OUTCOME = 1e300
@@ -27,6 +29,15 @@ def check_count(name: str, value: object, minimum: int) -> int:
     if not minimum <= int(value) < 2**31:
         raise ValueError(f"{name}={value!r} is out of range: it must be an integer >= {minimum}.")
     return int(value)
+
+
+def check_count_or_auto(name: str, value: object, minimum: int) -> int | Auto:
+    """Return a parameter that must be a whole number of at least `minimum`, or "auto"."""
+    if not isinstance(value, str):
+        return check_count(name, value, minimum)
+    if value != "auto":
+        raise ValueError(f'{name}={value!r} must be "auto" or an integer >= {minimum}.')
+    return "auto"
 
 
 def check_number(

@@ -14,11 +14,11 @@ from obliquebart.cli import fit_task, results, write_table
 from obliquebart.cli.datafile import DataFile, FileError, read_data
 from obliquebart.cli.screen import INTERRUPTED, Screen, command
 from obliquebart.exceptions import InterruptedFitWarning
-from obliquebart.model.parameters import DEFAULTS, SCHEDULES
+from obliquebart.model.parameters import DEFAULTS, RUN_LENGTHS
 from obliquebart.study.cli import app as study
 
-SCHEDULE = SCHEDULES["regression"]
-N_BURN = f"{SCHEDULE.n_burn}, or {SCHEDULES['classification'].n_burn} for classes"
+LENGTH = RUN_LENGTHS["regression"]
+N_BURN = f"{LENGTH.n_burn}, or {RUN_LENGTHS['classification'].n_burn} for classes"
 
 app = typer.Typer(
     help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
@@ -47,6 +47,12 @@ Delimiter = Annotated[
 Decimal = Annotated[str, typer.Option(help="The decimal mark of CSV.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only results, warnings and errors.")]
+NDraws = Annotated[
+    str,
+    typer.Option(
+        help="Kept draws per chain; auto: the chains run until they agree.", metavar="INTEGER|auto"
+    ),
+]
 Jobs = Annotated[
     int, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores. No result depends on it.")
 ]
@@ -97,8 +103,8 @@ def fit(
     n_burn: Annotated[
         int | None, typer.Option(help=f"Sweeps before the first draw; {N_BURN}.")
     ] = None,
-    n_draws: Annotated[int, typer.Option(help="Kept draws per chain.")] = SCHEDULE.n_draws,
-    n_chains: Annotated[int, typer.Option(help="Independent chains.")] = SCHEDULE.n_chains,
+    n_draws: NDraws = str(LENGTH.n_draws),
+    n_chains: Annotated[int, typer.Option(help="Independent chains.")] = LENGTH.n_chains,
     rules: Annotated[
         Literal["oblique", "axis"], typer.Option(help="axis: one column per rule, classical BART.")
     ] = DEFAULTS.rules,
@@ -108,6 +114,10 @@ def fit(
     settings: Annotated[
         list[str] | None,
         typer.Option("--set", help="Another parameter of the model, as in --set p_change=0.2."),
+    ] = None,
+    max_seconds: Annotated[
+        float | None,
+        typer.Option(help="Stop after so many seconds, with the draws there are.", min=0.0),
     ] = None,
     checkpoint: Annotated[
         Path | None,
@@ -132,7 +142,7 @@ def fit(
     parameters = {
         "n_trees": n_trees,
         **({} if n_burn is None else {"n_burn": n_burn}),
-        "n_draws": n_draws,
+        "n_draws": fit_task.parse_draws(n_draws),
         "n_chains": n_chains,
         "rules": rules,
         "random_state": random_state,
@@ -141,7 +151,7 @@ def fit(
     }
     model = problem.new_model({**parameters, **fit_task.parse_settings(settings or [])})
     start = time.perf_counter()
-    interrupted = _fit(model, problem, checkpoint)
+    interrupted = _fit(model, problem, max_seconds=max_seconds, checkpoint=checkpoint)
     seconds = time.perf_counter() - start
     # The number of threads belongs to this machine, not to the model.
     model.set_params(n_jobs=None, progress="auto").save(path)
@@ -161,11 +171,11 @@ def fit(
         raise typer.Exit(INTERRUPTED)
 
 
-def _fit(model: Any, problem: fit_task.FitTask, checkpoint: Path | None) -> bool:
+def _fit(model: Any, problem: fit_task.FitTask, **options: Any) -> bool:
     """Fit, show the warnings, and say whether the user stopped it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
-        model.fit(problem.X, problem.y, checkpoint=checkpoint)
+        model.fit(problem.X, problem.y, **options)
     for warning in caught:
         if issubclass(warning.category, UserWarning):
             warnings.warn(warning.message, stacklevel=2)
@@ -284,8 +294,8 @@ def report(
 @command
 def demo(
     folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("obliquebart-demo"),
-    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = SCHEDULE.n_burn,
-    n_draws: Annotated[int, typer.Option(help="Kept draws per chain.")] = SCHEDULE.n_draws,
+    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = LENGTH.n_burn,
+    n_draws: NDraws = str(LENGTH.n_draws),
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
@@ -296,7 +306,7 @@ def demo(
     for path, seed in ((train, 1), (test, 2)):
         write_table.write_columns(write_table.simulated_table(300, seed), path)
     model, page = folder / "model.obart", folder / "report.html"
-    sizes = ["--n-burn", str(n_burn), "--n-draws", str(n_draws)]
+    sizes = ["--n-burn", str(n_burn), "--n-draws", n_draws]
     jobs = [] if n_jobs == -1 else ["--n-jobs", str(n_jobs)]
     screen.say(
         "A simulated table: y jumps where age / 30 + bmi / 8 passes a line, which no rule with one "

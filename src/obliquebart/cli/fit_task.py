@@ -127,6 +127,14 @@ def read_task(
     )
 
 
+def parse_draws(text: str) -> int | str:
+    """Read a number of draws; the estimator refuses other text than "auto"."""
+    try:
+        return int(text)
+    except ValueError:
+        return text
+
+
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
     """Read NAME=VALUE pairs; a value is a Python literal or text."""
     parsed = {}

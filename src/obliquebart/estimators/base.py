@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
@@ -15,18 +17,28 @@ from sklearn.utils.validation import check_is_fitted
 from obliquebart import _core
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.saving import Savable
-from obliquebart.exceptions import ConstantOutcomeWarning, InterruptedFitWarning, warn_caller
+from obliquebart.exceptions import (
+    ConstantOutcomeWarning,
+    InterruptedFitWarning,
+    TimeLimitWarning,
+    warn_caller,
+)
 from obliquebart.files.checkpoint import Checkpoint, Identity
 from obliquebart.likelihood import Likelihood
 from obliquebart.model.calibration import calibrate
-from obliquebart.model.parameters import CheckedHyperparameters, Hyperparameters, Schedule
+from obliquebart.model.parameters import (
+    CheckedHyperparameters,
+    Hyperparameters,
+    RunLength,
+)
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
-from obliquebart.posterior.posterior import Posterior
+from obliquebart.posterior.posterior import Posterior, equal_posteriors
+from obliquebart.posterior.rounds import TimeLimit, run_rounds
 from obliquebart.sampling.progress import FitProgress
-from obliquebart.sampling.run import Run, RunRequest, new_seed, run
+from obliquebart.sampling.run import Run, RunRequest, new_seed
 from obliquebart.table import Encoding
-from obliquebart.validation import check_count, check_seed, count_rows, effective_jobs
+from obliquebart.validation import check_count, check_number, check_seed, count_rows, effective_jobs
 
 RandomState = int | np.random.RandomState | None
 Self = TypeVar("Self", bound="ObliqueBART")
@@ -34,13 +46,14 @@ Self = TypeVar("Self", bound="ObliqueBART")
 _HYPERPARAMETERS = tuple(Hyperparameters.__dataclass_fields__)
 
 
-class CheckpointOptions(NamedTuple):
-    """Where and how often a fit saves its chains."""
+class FitOptions(NamedTuple):
+    """How long a fit may take, and where and how often it saves its chains."""
 
+    limit: TimeLimit | None
     path: str | PathLike[str] | None
     every: int | None
 
-    def open(
+    def open_checkpoint(
         self, identity: Identity, seeds: list[int], random_state: RandomState
     ) -> Checkpoint | None:
         """Return the checkpoint of a fit, if there is to be one."""
@@ -61,7 +74,7 @@ class ObliqueBART(Savable, BaseEstimator):
 
     n_trees: int
     n_burn: int
-    n_draws: int
+    n_draws: int | Literal["auto"]
     n_thin: int
     n_chains: int
     categorical_features: Any
@@ -75,15 +88,15 @@ class ObliqueBART(Savable, BaseEstimator):
             if name != "self":
                 setattr(self, name, value)
 
-    def _checked_parameters(self) -> tuple[CheckedHyperparameters, Schedule]:
+    def _checked_parameters(self) -> tuple[CheckedHyperparameters, RunLength]:
         """Return the parameters as plain values, or raise an error that names a wrong one."""
         parameters = self.get_params(deep=False)
         given = {name: parameters[name] for name in _HYPERPARAMETERS if name in parameters}
         FitProgress(self.progress)
         effective_jobs(self.n_jobs)
         check_seed(self.random_state)
-        schedule = Schedule(self.n_chains, self.n_burn, self.n_draws, self.n_thin)
-        return Hyperparameters(**given).validated(), schedule.validated()
+        length = RunLength(self.n_chains, self.n_burn, self.n_draws, self.n_thin)
+        return Hyperparameters(**given).validated(), length.validated()
 
     def _read(
         self, parameters: CheckedHyperparameters, X: Any, y: Any, sample_weight: Any
@@ -115,6 +128,7 @@ class ObliqueBART(Savable, BaseEstimator):
         y: ArrayLike,
         sample_weight: ArrayLike | None = None,
         *,
+        max_seconds: float | None = None,
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
     ) -> Self:
@@ -129,6 +143,12 @@ class ObliqueBART(Savable, BaseEstimator):
         sample_weight : array-like of shape (n,), optional
             The noise of row i has variance sigma² / sample_weight[i]. For a classifier whole
             numbers: how many times a row counts. In both, 0 leaves the row out.
+        max_seconds : float, optional
+            Time after which the chains stop, by the clock; classes share it. With
+            ``n_draws="auto"``, a round is not begun unless there is time for half of it. If the
+            time is up in the first round, or before `n_draws` draws, the fit keeps those that
+            there are and warns. With it the draws depend on the speed of the machine. On joblib's
+            process backends, too, every chain stops in time.
         checkpoint : str or path, optional
             A file in which the chains are saved while they run. If the process dies, the same
             call goes on from there, and the draws are those of an undisturbed fit, bit for bit.
@@ -140,20 +160,23 @@ class ObliqueBART(Savable, BaseEstimator):
         -------
         self
         """
-        parameters, schedule = self._checked_parameters()
+        limit = None
+        if max_seconds is not None:
+            limit = TimeLimit.after(check_number("max_seconds", max_seconds, 0, math.inf))
+        parameters, length = self._checked_parameters()
         encoding, problem = self._read(parameters, X, y, sample_weight)
         outcome = problem.outcome
         if outcome.constant:
             warn_caller(self._likelihood.constant_warning(outcome), ConstantOutcomeWarning)
-            shape = (schedule.n_chains, schedule.n_draws)
+            shape = (length.n_chains, length.first_round.n_draws)
             posteriors = [
                 Posterior.constant(encoding, parameters.n_trees, shape, outcome)
                 for _ in self._likelihood.titles(outcome.classes)
             ]
         else:
-            options = CheckpointOptions(checkpoint, checkpoint_every)
-            posteriors = self._sample(parameters, schedule, encoding, problem, options)
-        n_draws = schedule.n_chains * schedule.n_draws
+            options = FitOptions(limit, checkpoint, checkpoint_every)
+            posteriors = self._sample(parameters, length, encoding, problem, options)
+        n_draws = length.n_chains * length.first_round.n_draws
         if posteriors:
             n_draws = posteriors[0].n_chains * posteriors[0].n_draws
         return self._set_fitted(
@@ -173,13 +196,14 @@ class ObliqueBART(Savable, BaseEstimator):
     ) -> Self:
         """Go on with the chains of a finished fit.
 
-        The model then is the same, bit for bit, as if `fit` had been asked for as many draws. For
-        this a fitted model keeps its encoded training data in memory, 4 bytes per value.
+        The model then is the same, bit for bit, as if `fit` had been asked for as many draws, with
+        the `n_burn` and `n_thin` of `posterior_.schedule`. For this a fitted model keeps its
+        encoded training data in memory, 4 bytes per value.
 
         Parameters
         ----------
         n_draws : int
-            Draws that each chain keeps in addition, `n_thin` sweeps apart.
+            Draws that each chain keeps in addition, as many sweeps apart as those it has.
         X, y, sample_weight : optional
             The training data, as they were in `fit`. They are needed after `load` or `pickle`,
             unless the file was saved with `include_data=True`; others are refused.
@@ -199,7 +223,6 @@ class ObliqueBART(Savable, BaseEstimator):
         """
         check_is_fitted(self)
         n_draws = check_count("n_draws", n_draws, 1)
-        n_thin = check_count("n_thin", self.n_thin, 1)
         fitted = self._fitted
         problem = self._same_problem(X, y, sample_weight)
         if problem.outcome.constant:
@@ -210,8 +233,7 @@ class ObliqueBART(Savable, BaseEstimator):
                 for p in fitted.posteriors
             ]
         else:
-            n_chains = fitted.posteriors[0].n_chains
-            posteriors = self._continue(problem, Schedule(n_chains, 0, n_draws, n_thin))
+            posteriors = self._continue(problem, n_draws)
         n_kept = fitted.n_draws + self.n_chains * n_draws
         if posteriors:
             n_kept = posteriors[0].n_chains * posteriors[0].n_draws
@@ -241,10 +263,10 @@ class ObliqueBART(Savable, BaseEstimator):
     def _sample(
         self,
         parameters: CheckedHyperparameters,
-        schedule: Schedule,
+        length: RunLength,
         encoding: Encoding,
         problem: TrainingProblem,
-        options: CheckpointOptions,
+        options: FitOptions,
     ) -> list[Posterior]:
         """Return the posteriors of new chains, or of those that a checkpoint has saved."""
         n_posteriors = len(self._likelihood.titles(problem.outcome.classes))
@@ -255,32 +277,32 @@ class ObliqueBART(Savable, BaseEstimator):
         rng = check_seed(self.random_state)
         seeds = [new_seed(rng) for _ in settings]
         priors = [settings_to_dict(prior) for prior in settings]
-        identity = Identity(type(self).__name__, problem, priors, schedule)
-        checkpoint = options.open(identity, seeds, self.random_state)
+        identity = Identity(type(self).__name__, problem, priors, length)
+        checkpoint = options.open_checkpoint(identity, seeds, self.random_state)
         if checkpoint is not None:
             seeds = checkpoint.seeds
 
         def requests() -> Iterator[RunRequest]:
             for i, prior in enumerate(settings):
-                recorder = None if checkpoint is None else checkpoint.task(i)
-                starts = None if recorder is None else recorder.starts
-                yield RunRequest(problem.part(i), prior, schedule, seeds[i], starts, recorder)
+                request = RunRequest(problem.part(i), prior, length.first_round, seeds[i])
+                if checkpoint is not None:
+                    recorder = checkpoint.task(i)
+                    request = request._replace(
+                        schedule=recorder.schedule, starts=recorder.starts, recorder=recorder
+                    )
+                yield request
 
-        posteriors = [
-            Posterior.from_run(result, encoding, prior, problem.outcome.scale)
-            for prior, result in zip(settings, self._runs(problem, requests()), strict=True)
-        ]
-        kept = posteriors[0]
-        if (kept.n_chains, kept.n_draws) != (schedule.n_chains, schedule.n_draws):
-            warn_caller(
-                f"The fit was interrupted: it keeps {kept.n_draws} of {schedule.n_draws} draws of "
-                f"{kept.n_chains} of {schedule.n_chains} chains. Check posterior_.trace for "
-                "convergence before using it.",
-                InterruptedFitWarning,
-            )
+        runs = list(self._runs(problem, requests(), identity.max_sweeps, options.limit))
+        posteriors = equal_posteriors(
+            [
+                Posterior.from_run(result, encoding, prior, problem.outcome.scale)
+                for prior, result in zip(settings, runs, strict=True)
+            ]
+        )
+        _warn_if_stopped(runs, posteriors[0], length)
         return posteriors
 
-    def _continue(self, problem: TrainingProblem, schedule: Schedule) -> list[Posterior]:
+    def _continue(self, problem: TrainingProblem, n_draws: int) -> list[Posterior]:
         """Return the posteriors with more draws of the same chains."""
         before = self._fitted.posteriors
 
@@ -289,6 +311,7 @@ class ObliqueBART(Savable, BaseEstimator):
                 part = problem.part(i)
                 starts = posterior.starts()
                 settings = settings_from_dict(posterior.settings)
+                schedule = replace(posterior.schedule, n_burn=0, n_draws=n_draws)
                 # The state of a chain holds its random numbers, so no seed is needed.
                 yield RunRequest(part, settings, schedule, 0, starts)
 
@@ -297,24 +320,30 @@ class ObliqueBART(Savable, BaseEstimator):
             for posterior, result in zip(before, self._runs(problem, requests()), strict=True)
         ]
         added = posteriors[0].n_draws - before[0].n_draws
-        if added != schedule.n_draws:
+        if added != n_draws:
             warn_caller(
-                f"Sampling was interrupted: {added} of {schedule.n_draws} draws per chain were "
-                "added.",
+                f"Sampling was interrupted: {added} of {n_draws} draws per chain were added.",
                 InterruptedFitWarning,
             )
         return posteriors
 
-    def _runs(self, problem: TrainingProblem, requests: Iterable[RunRequest]) -> Iterator[Run]:
+    def _runs(
+        self,
+        problem: TrainingProblem,
+        requests: Iterable[RunRequest],
+        max_sweeps: int = 0,
+        limit: TimeLimit | None = None,
+    ) -> Iterator[Run]:
         """Run the chains of one posterior after another, and show their progress."""
         outcome, likelihood = problem.outcome, self._likelihood
         units = likelihood.trace_units(outcome.scale)
         shown = {scalar.name: (scalar.symbol, units[scalar.name]) for scalar in likelihood.noise}
         titles = likelihood.titles(outcome.classes)
-        for title, request in zip(titles, requests, strict=True):
+        for i, (title, request) in enumerate(zip(titles, requests, strict=True)):
             progress = FitProgress(self.progress, request.schedule.n_sweeps, shown, title)
-            result = run(request, self.n_jobs, progress)
-            if result.interrupted and len(titles) > 1:
+            share = None if limit is None else limit.share(len(titles) - i)
+            result = run_rounds(request, max_sweeps, self.n_jobs, progress, share)
+            if result.ending == "interrupted" and len(titles) > 1:
                 # The other classes have no draws yet, so there is no model to keep.
                 raise KeyboardInterrupt
             yield result
@@ -336,3 +365,26 @@ class ObliqueBART(Savable, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
+
+
+def _warn_if_stopped(runs: list[Run], kept: Posterior, length: RunLength) -> None:
+    """Warn if the user stopped a fit, or if the time was up in its first round."""
+    endings = {run.ending for run in runs}
+    first = length.first_round
+    is_first = any(run.schedule.n_burn == first.n_burn for run in runs)
+    is_short = (kept.n_chains, kept.n_draws) != (first.n_chains, first.n_draws)
+    check = "Check posterior_.trace for convergence before using it."
+    what = (
+        f"it keeps {kept.n_draws} of {first.n_draws} draws of {kept.n_chains} of {first.n_chains} "
+        f"chains. {check}"
+    )
+    if "interrupted" in endings and is_short:
+        warn_caller(f"The fit was interrupted: {what}", InterruptedFitWarning)
+    elif "interrupted" in endings and length.n_draws == "auto":
+        warn_caller(
+            "The fit was interrupted before its chains had arrived: it keeps their draws after "
+            f"{kept.schedule.n_burn} sweeps. {check}",
+            InterruptedFitWarning,
+        )
+    elif "out of time" in endings and is_first and is_short:
+        warn_caller(f"The time was up (max_seconds): {what}", TimeLimitWarning)

@@ -13,14 +13,14 @@ from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.likelihood import LIKELIHOODS
-from obliquebart.model.parameters import CATEGORICAL_FEATURES, DEFAULTS, PROGRESS, SCHEDULES
+from obliquebart.model.parameters import CATEGORICAL_FEATURES, DEFAULTS, PROGRESS, RUN_LENGTHS
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.posterior import FloatArray, Posterior
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_number
 
-SCHEDULE = SCHEDULES["classification"]
+LENGTH = RUN_LENGTHS["classification"]
 
 
 @with_shared_parameters
@@ -80,10 +80,10 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         self,
         n_trees: int = DEFAULTS.n_trees,
         *,
-        n_burn: int = SCHEDULE.n_burn,
-        n_draws: int = SCHEDULE.n_draws,
-        n_thin: int = SCHEDULE.n_thin,
-        n_chains: int = SCHEDULE.n_chains,
+        n_burn: int = LENGTH.n_burn,
+        n_draws: int | Literal["auto"] = LENGTH.n_draws,
+        n_thin: int = LENGTH.n_thin,
+        n_chains: int = LENGTH.n_chains,
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
         alpha: float = DEFAULTS.alpha,

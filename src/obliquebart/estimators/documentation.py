@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from obliquebart.documentation import shared_parameters
-from obliquebart.model.parameters import PRESETS
+from obliquebart.model.parameters import AUTO_DRAWS, AUTO_SECONDS, PRESETS
 
 OURS, PAPER = PRESETS["default"], PRESETS["paper"]
 
@@ -11,11 +11,15 @@ SHARED = f"""\
 n_trees : int
     Trees of an ensemble.
 n_burn : int
-    Sweeps of each chain that are thrown away at its start.
-n_draws : int
-    Draws that each chain keeps.
+    Sweeps of each chain that are thrown away at its start; with ``n_draws="auto"``, in the first
+    round.
+n_draws : int or "auto"
+    Draws that each chain keeps. "auto" keeps {AUTO_DRAWS}: if the chains do not agree well enough
+    after `n_burn` sweeps and these draws, all of it becomes burn-in and they go on for twice as
+    long, again and again, for up to about {AUTO_SECONDS:.0f} CPU seconds in all.
+    `posterior_.schedule` tells what came of it.
 n_thin : int
-    Sweeps from one kept draw to the next.
+    Sweeps from one kept draw to the next; with ``n_draws="auto"``, in the first round.
 n_chains : int
     Independent chains. All their draws are used; their agreement tells whether they have
     converged.

@@ -1,9 +1,9 @@
 """Checkpoints: the chains of a long fit, saved while they run, so that it can go on later.
 
-A checkpoint is a container (`container.py`) with the identity of the fit, the seeds, and for every
-chain its draws, trace and state so far. It belongs to one call of `fit`: the same data, settings,
-schedule, seed and version. Any other call is refused, so that the draws are always those of a fit
-that was never interrupted.
+A checkpoint is a container (`container.py`) with the identity of the fit, the seeds, for every
+posterior the schedule of its present round, and for every chain its draws, trace and state so far.
+It belongs to one call of `fit`: the same data, settings, run length, seed and version. Any other
+call is refused, so that the draws are always those of a fit that was never interrupted.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import obliquebart
@@ -20,14 +20,14 @@ from obliquebart.exceptions import CheckpointWarning, ModelFileError
 from obliquebart.files.arrays import ArrayReader, Arrays, field
 from obliquebart.files.chains import ChainReader, add_draws, add_state
 from obliquebart.files.container import Contents, new_header, pack, read_file, unpack, write_file
-from obliquebart.model.parameters import Schedule
+from obliquebart.model.parameters import RunLength, Schedule, SweepCost
 from obliquebart.model.settings import settings_from_dict
 from obliquebart.model.training import ARGUMENTS, TrainingProblem, differences
 from obliquebart.sampling.chain import Chain, ChainProgress
 from obliquebart.validation import check_count
 
 FORMAT = "obliquebart checkpoint"
-SCHEMA = 1
+SCHEMA = 2
 # A chain is saved after so many seconds, unless the user gave a number of sweeps.
 DEFAULT_SECONDS = 60.0
 # How often a chain looks at the clock, roughly.
@@ -41,7 +41,20 @@ class Identity(NamedTuple):
     problem: TrainingProblem
     priors: list[dict[str, Any]]
     """The calibrated settings of each posterior."""
-    schedule: Schedule
+    length: RunLength
+
+    @property
+    def max_sweeps(self) -> int:
+        """To how many sweeps of a chain rounds may lead; 0 if there is one round only."""
+        n_rows, n_trees = self.problem.table.n_rows, int(self.priors[0]["n_trees"])
+        return self.length.max_sweeps(SweepCost(n_rows, n_trees, len(self.priors)))
+
+    def rounds(self) -> Iterator[Schedule]:
+        """Yield the schedules that chains may go through."""
+        schedule: Schedule | None = self.length.first_round
+        while schedule is not None:
+            yield schedule
+            schedule = schedule.next_round(self.max_sweeps)
 
     def to_header(self) -> dict[str, Any]:
         """Return plain values for the header of the file."""
@@ -49,7 +62,7 @@ class Identity(NamedTuple):
             "version": obliquebart.__version__,
             "estimator": self.estimator,
             **self.problem.fingerprint(),
-            **vars(self.schedule),
+            **vars(self.length),
             "priors": self.priors,
         }
 
@@ -76,13 +89,11 @@ class Checkpoint:
         self._path = path
         self._every = None if every is None else check_count("checkpoint_every", every, 1)
         self._identity = identity.to_header()
-        self._schedule = identity.schedule
+        self._schedules = [identity.length.first_round] * len(seeds)
         self._lock = threading.Lock()
         self._error: OSError | None = None
         self._is_dirty = False
-        self._chains: list[list[Chain | None]] = [
-            [None] * identity.schedule.n_chains for _ in seeds
-        ]
+        self._chains: list[list[Chain | None]] = [[None] * identity.length.n_chains for _ in seeds]
         if os.path.exists(path):
             try:
                 self._read(identity, any_seed)
@@ -105,6 +116,10 @@ class Checkpoint:
         """Sweeps after which a chain is saved; None means by the clock."""
         return self._every
 
+    def schedule(self, task: int) -> Schedule:
+        """Return the present round of a posterior."""
+        return self._schedules[task]
+
     def starts(self, task: int) -> list[ChainProgress | None]:
         """Return the saved chains of a posterior."""
         return [
@@ -119,6 +134,13 @@ class Checkpoint:
             self._is_dirty = True
             if write:
                 self._write()
+
+    def begin_round(self, task: int, schedule: Schedule, starts: Sequence[Chain]) -> None:
+        """Save the chains of a posterior as the starts of its next round."""
+        with self._lock:
+            self._schedules[task] = schedule
+            self._chains[task] = list(starts)
+            self._write()
 
     def flush(self) -> None:
         """Write the chains that are saved in memory only."""
@@ -152,6 +174,7 @@ class Checkpoint:
             **new_header(FORMAT, SCHEMA),
             "identity": self._identity,
             "seeds": self.seeds,
+            "rounds": [vars(schedule) for schedule in self._schedules],
             "chains": [
                 [_add_chain(arrays, _prefix(i, c), chain) for c, chain in enumerate(chains)]
                 for i, chains in enumerate(self._chains)
@@ -173,6 +196,7 @@ class Checkpoint:
         shape = [len(task) if isinstance(task, list) else -1 for task in entries]
         if shape != [len(task) for task in self._chains]:
             raise ModelFileError("it has another number of chains")
+        self._schedules = _read_rounds(field(header, "rounds", list), identity)
         reader = ArrayReader(arrays)
         table = identity.problem.table
         for i, prior in enumerate(identity.priors):
@@ -180,7 +204,7 @@ class Checkpoint:
             for c, numbers in enumerate(entries[i]):
                 if numbers is not None:
                     self._chains[i][c] = _read_chain(
-                        chains, _prefix(i, c), numbers, identity.schedule, table.n_rows
+                        chains, _prefix(i, c), numbers, self._schedules[i], table.n_rows
                     )
         reader.finish()
         self.seeds = seeds
@@ -192,6 +216,7 @@ class TaskRecorder:
     def __init__(self, checkpoint: Checkpoint, task: int) -> None:
         self._checkpoint = checkpoint
         self._task = task
+        self.schedule = checkpoint.schedule(task)
         self.starts = checkpoint.starts(task)
         n_chains = len(self.starts)
         now = time.monotonic()
@@ -212,6 +237,10 @@ class TaskRecorder:
         if self._checkpoint.every or now - self._written[chain] >= DEFAULT_SECONDS:
             self._checkpoint.put(self._task, chain, so_far(), write=True)
             self._written[chain] = time.monotonic()
+
+    def begin_round(self, schedule: Schedule, starts: Sequence[Chain]) -> None:
+        """Save the chains as the starts of a longer schedule."""
+        self._checkpoint.begin_round(self._task, schedule, starts)
 
     def keep(self, chain: int, result: Chain, *, finished: bool) -> None:
         """Save a chain that has ended; if the user stopped it, `flush` writes it."""
@@ -237,6 +266,15 @@ def _add_chain(arrays: Arrays, prefix: str, chain: Chain | None) -> dict[str, An
     return add_state(arrays, prefix + "state.", chain.state)
 
 
+def _read_rounds(entries: list[Any], identity: Identity) -> list[Schedule]:
+    found = [
+        schedule for entry in entries for schedule in identity.rounds() if entry == vars(schedule)
+    ]
+    if not len(found) == len(entries) == len(identity.priors):
+        raise ModelFileError("its rounds are not those of this fit")
+    return found
+
+
 def _read_chain(
     chains: ChainReader, prefix: str, numbers: Any, schedule: Schedule, n_rows: int
 ) -> Chain:
@@ -249,8 +287,8 @@ def _read_chain(
         or len(state["residual"]) != n_rows
     ):
         raise ModelFileError(f"{prefix}state does not belong to this fit")
-    n_burnt = min(n_done, schedule.n_burn)
-    return Chain(draws, chains.trace(prefix + "trace.", (n_kept,), (n_burnt,), ""), state)
+    trace = chains.trace(prefix + "trace.", (n_kept,), (n_done - n_kept,), "")
+    return Chain(draws, trace, state)
 
 
 def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:

@@ -1,6 +1,6 @@
 """Model files: write a fitted model, and load it again.
 
-A file of schema 3 is a container (`container.py`) whose header has, besides `format`, `schema` and
+A file of schema 4 is a container (`container.py`) whose header has, besides `format`, `schema` and
 `version`:
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
@@ -9,11 +9,12 @@ A file of schema 3 is a container (`container.py`) whose header has, besides `fo
 - `n_draws`: the number of draws of all chains together;
 - `training`: the fingerprint of the training data, and whether they are included;
 - `posteriors`: of each the calibrated `prior` (in the engine's units), the scale of the `outcome`,
-  the number of chains, and the numbers of their `states`.
+  the number of chains, the sweeps between their draws (`n_thin`), and the numbers of their
+  `states`.
 
 Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable, and the tests
 have a file of each. Schema 1 lacks two fields of the prior, which then have their defaults;
-schema 2 calls `scale_jointly` by another name.
+schema 2 calls `scale_jointly` by another name; schema 3 has `n_thin` among the parameters only.
 """
 
 from __future__ import annotations
@@ -208,6 +209,7 @@ def _posterior_header(
             "sigma_unit": scale.sigma_unit,
         },
         "n_chains": posterior.n_chains,
+        "n_thin": posterior.schedule.n_thin,
         "states": [
             add_state(arrays, f"{prefix}state.{chain}.", state)
             for chain, state in enumerate(states)

@@ -27,7 +27,9 @@ from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
 
 FORMAT = "obliquebart model"
-SCHEMA = 3
+SCHEMA = 4
+# The first that has `n_thin` with each posterior.
+THINNING_SCHEMA = 4
 # Settings that had another name in older schemas.
 RENAMED = {"stretch": "scale_jointly"}
 
@@ -54,6 +56,8 @@ class _Model(NamedTuple):
     likelihood: Likelihood
     classes: NDArray[Any] | None
     n_draws: int
+    n_thin: int | None
+    """In files that have it for all posteriors alike."""
 
 
 def column_dtypes(encoding: Encoding) -> list[str]:
@@ -72,7 +76,11 @@ def read_model(data: bytes) -> StoredModel:
     reader = ArrayReader(contents.arrays)
     encoding = _read_encoding(field(header, "encoding", dict), reader)
     classes = _read_labels(field(header, "classes", dict)) if likelihood.has_classes else None
-    model = _Model(encoding, likelihood, classes, _size(header, "n_draws"))
+    parameters = _read_parameters(field(header, "parameters", dict))
+    n_thin = None
+    if header["schema"] < THINNING_SCHEMA:
+        n_thin = _size({"n_thin": 1, **parameters}, "n_thin")
+    model = _Model(encoding, likelihood, classes, _size(header, "n_draws"), n_thin)
     posteriors = _read_posteriors(field(header, "posteriors", list), reader, model)
     information = field(header, "training", dict)
     fingerprint = _read_fingerprint(field(information, "fingerprint", dict))
@@ -83,7 +91,7 @@ def read_model(data: bytes) -> StoredModel:
     _check_rows(posteriors, training)
     reader.finish()
     fitted = Fitted(estimator, encoding, posteriors, classes, model.n_draws, training, fingerprint)
-    return StoredModel(_read_parameters(field(header, "parameters", dict)), fitted)
+    return StoredModel(parameters, fitted)
 
 
 def _size(values: Any, name: str) -> int:
@@ -170,7 +178,8 @@ def _read_posterior(entry: Any, prefix: str, reader: ArrayReader, model: _Model)
     draws, trace = _read_draws(chains, prefix, _size(entry, "n_chains"), model.n_draws)
     if set(prior) != CONSTANT_PRIOR and not trace["sigma"].all():
         raise ModelFileError(f"{prefix}trace.sigma is zero somewhere")
-    posterior = Posterior(draws, trace, model.encoding, prior, scale)
+    n_thin = _size(entry, "n_thin") if model.n_thin is None else model.n_thin
+    posterior = Posterior(draws, trace, model.encoding, prior, scale, n_thin=n_thin)
     posterior.states = _read_states(chains, prefix, field(entry, "states", list), posterior)
     return posterior
 
@@ -242,7 +251,7 @@ def _read_fingerprint(values: dict[str, Any]) -> Fingerprint:
 def _read_training(
     reader: ArrayReader, model: _Model, scale: OutcomeScale, fingerprint: Fingerprint
 ) -> TrainingProblem:
-    encoding, likelihood, classes, _ = model
+    encoding, likelihood, classes = model.encoding, model.likelihood, model.classes
     x_cont = reader.array("training.x_cont", np.float32, encoding.p_cont, None)
     n_rows = x_cont.shape[1]
     x_cat = reader.array("training.x_cat", np.uint32, encoding.p_cat, n_rows)

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple
 
 from obliquebart.table import FEATURE_SCALINGS
-from obliquebart.validation import check_choice, check_count, check_number, check_pair
+from obliquebart.validation import (
+    Auto,
+    check_choice,
+    check_count,
+    check_count_or_auto,
+    check_number,
+    check_pair,
+)
 
 # Whether outcomes are numbers or labels.
 Task = Literal["regression", "classification"]
@@ -183,21 +190,12 @@ DEFAULTS = Hyperparameters()
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long to run: `n_burn` sweeps, then `n_draws` kept ones, `n_thin` sweeps apart."""
+    """The sweeps of a chain: `n_burn` of them, then `n_draws` kept ones, `n_thin` sweeps apart."""
 
     n_chains: int = 8
     n_burn: int = 500
     n_draws: int = 500
     n_thin: int = 1
-
-    def validated(self) -> Schedule:
-        """Return the same with plain integers, or raise an error that names the culprit."""
-        return Schedule(
-            n_chains=check_count("n_chains", self.n_chains, 1),
-            n_burn=check_count("n_burn", self.n_burn, 0),
-            n_draws=check_count("n_draws", self.n_draws, 1),
-            n_thin=check_count("n_thin", self.n_thin, 1),
-        )
 
     @property
     def n_sweeps(self) -> int:
@@ -208,11 +206,76 @@ class Schedule:
         """Return how many draws there are after a number of sweeps."""
         return max(n_done - self.n_burn, 0) // self.n_thin
 
+    def next_round(self, max_sweeps: int) -> Schedule | None:
+        """Return a schedule to which all this is burn-in, at least twice as long, if it may be."""
+        n_thin = math.ceil(self.n_sweeps / self.n_draws)
+        doubled = replace(self, n_burn=self.n_sweeps, n_thin=n_thin)
+        return doubled if doubled.n_sweeps <= max_sweeps else None
+
+
+@dataclass(frozen=True)
+class RunLength:
+    """How long the user lets chains run: for a number of draws, or until they have arrived."""
+
+    n_chains: int = Schedule.n_chains
+    n_burn: int = Schedule.n_burn
+    n_draws: int | Auto = "auto"
+    n_thin: int = Schedule.n_thin
+
+    def validated(self) -> RunLength:
+        """Return the same with plain integers, or raise an error that names the culprit."""
+        return RunLength(
+            n_chains=check_count("n_chains", self.n_chains, 1),
+            n_burn=check_count("n_burn", self.n_burn, 0),
+            n_draws=check_count_or_auto("n_draws", self.n_draws, 1),
+            n_thin=check_count("n_thin", self.n_thin, 1),
+        )
+
+    @property
+    def first_round(self) -> Schedule:
+        """Return the schedule to begin with; for a number of draws there is no other."""
+        n_draws = AUTO_DRAWS if self.n_draws == "auto" else self.n_draws
+        return Schedule(self.n_chains, self.n_burn, n_draws, self.n_thin)
+
+    def max_sweeps(self, cost: SweepCost) -> int:
+        """Return how many sweeps of a chain further rounds may lead to; 0 if there are none."""
+        return cost.affordable_sweeps(self.n_chains) if self.n_draws == "auto" else 0
+
+
+# Draws per chain of an automatic run: enough for quantiles, few enough for small files.
+AUTO_DRAWS = Schedule.n_draws
+# CPU seconds of an automatic run, all chains and classes together: what somebody will wait for who
+# has asked for nothing. They are those of `SweepCost` and not of a clock, so that a result depends
+# on the seed only.
+AUTO_SECONDS = 60.0
+# Of a sweep on one core of a busy server: per tree, and per row and tree. Good to a factor of two;
+# docs/performance.md has figures of a quiet machine.
+TREE_SECONDS = 0.4e-6
+ROW_SECONDS = 0.4e-9
+
+
+class SweepCost(NamedTuple):
+    """What the cost of a sweep depends on."""
+
+    n_rows: int
+    n_trees: int
+    n_posteriors: int
+    """Of the model: one for numbers and for two classes."""
+
+    @property
+    def seconds(self) -> float:
+        """Return the CPU seconds of one sweep of one chain of one posterior."""
+        return self.n_trees * (TREE_SECONDS + self.n_rows * ROW_SECONDS)
+
+    def affordable_sweeps(self, n_chains: int) -> int:
+        """Return how many sweeps each chain of an automatic run may take."""
+        return int(AUTO_SECONDS / (self.seconds * n_chains * self.n_posteriors))
+
 
 # Chains of labels take longer to forget where they started; docs/defaults.md has the numbers.
-SCHEDULES: dict[Task, Schedule] = {
-    "regression": Schedule(),
-    "classification": Schedule(n_burn=1000),
+RUN_LENGTHS: dict[Task, RunLength] = {
+    "regression": RunLength(),
+    "classification": RunLength(n_burn=1000),
 }
 
 

@@ -61,7 +61,9 @@ def trace(
     labels = LABELS | {scalar.name: scalar.symbol for scalar in posterior.likelihood.noise}
     for ax, name in zip(panels, chosen, strict=True):
         draws = posterior.trace[name]
-        burn = posterior.burn_sigma if name == "sigma" else np.zeros((len(draws), 0))
+        # As far apart as the kept draws, up to the last one before them.
+        burn = posterior.burn_sigma[:, :: -posterior.schedule.n_thin][:, ::-1]
+        burn = burn if name == "sigma" else np.zeros((len(draws), 0))
         _panel(ax, draws, burn)
         rhat = measure(name, draws).rhat if np.isfinite(draws).all() else np.nan
         title = labels.get(name, name)

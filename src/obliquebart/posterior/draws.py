@@ -226,6 +226,14 @@ def constant_draws(n_draws: int, n_trees: int, columns: Columns) -> _core.Draws:
     return draws_from_arrays(arrays, columns)
 
 
+def no_draws(n_trees: int, columns: Columns) -> _core.Draws:
+    """Return the draws of a chain that has kept none yet."""
+    arrays = {name: np.zeros(0, dtype) for name, dtype in _core.DRAW_FORMAT.items()}
+    arrays["structure_of"] = np.zeros((0, n_trees), np.uint32)
+    arrays["node_begin"] = np.zeros(1, np.uint64)
+    return draws_from_arrays(arrays, columns)
+
+
 def take_draws(draws: _core.Draws, index: NDArray[np.intp], columns: Columns) -> _core.Draws:
     """Return the draws of an index, in its order; all structures are kept."""
     decoded = DecodedDraws(draws, columns.n_levels)

@@ -1,4 +1,4 @@
-"""Chains of a run, made ready to be joined: in the user's units and of one length."""
+"""Chains of a run, made ready to be joined or to go on: in the user's units, of one length."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from obliquebart import _core
-from obliquebart.posterior.draws import take_draws
+from obliquebart.model.parameters import Schedule
+from obliquebart.posterior.draws import Columns, no_draws, take_draws
 from obliquebart.sampling.chain import Chain, Trace
 from obliquebart.table import Encoding
 
@@ -30,6 +31,20 @@ def equal_chains(chains: list[Chain], encoding: Encoding) -> list[Chain]:
         for chain, n in zip(chains, lengths, strict=True)
         if n >= length
     ]
+
+
+def as_burn_in(chain: Chain, schedule: Schedule, columns: Columns) -> Chain:
+    """Return a chain at the end of its schedule as one that has not kept a draw so far."""
+    n_sweeps = schedule.n_sweeps
+    is_kept = np.zeros(n_sweeps, dtype=bool)
+    is_kept[schedule.n_burn + schedule.n_thin - 1 :: schedule.n_thin] = True
+    sigma = np.empty(n_sweeps)
+    sigma[is_kept], sigma[~is_kept] = chain.trace["sigma"], chain.trace["burn_sigma"]
+    trace = {name: np.zeros(0) for name in chain.trace}
+    # No draw is left to which a tree could be equal.
+    state = chain.state and {**chain.state, "changed": np.ones_like(chain.state["changed"])}
+    draws = no_draws(int(chain.draws.n_trees), columns)
+    return Chain(draws, {**trace, "burn_sigma": sigma}, state)
 
 
 def cut_chain(chain: Chain, length: int, encoding: Encoding) -> Chain:

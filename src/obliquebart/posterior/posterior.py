@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from obliquebart import _core
 from obliquebart.likelihood import LIKELIHOODS, Given, Likelihood
 from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.model.parameters import Schedule
 from obliquebart.model.settings import settings_to_dict
 from obliquebart.posterior.draws import constant_draws, draws_from_arrays, split_draws, take_draws
 from obliquebart.posterior.joining import cut_chain, equal_chains, user_trace
@@ -56,6 +57,9 @@ class Posterior(PosteriorSummaries):
     states : tuple of dict
         The sampler's state at the end of each chain, from which `sample_more` goes on; empty if
         they were not kept.
+    schedule : Schedule
+        How long each chain ran: `n_burn`, `n_draws`, `n_thin`. With ``n_draws="auto"`` these are
+        what `fit` found; a fit with these numbers has the same draws.
 
     Examples
     --------
@@ -78,6 +82,7 @@ class Posterior(PosteriorSummaries):
         settings: dict[str, Any],
         scale: OutcomeScale,
         states: tuple[State, ...] = (),
+        n_thin: int = 1,
     ) -> None:
         self.draws = draws
         self.trace = {name: values for name, values in trace.items() if name != "burn_sigma"}
@@ -86,21 +91,33 @@ class Posterior(PosteriorSummaries):
         self.settings = settings
         self.scale = scale
         self.states = states
+        self._n_thin = n_thin
 
     @classmethod
     def from_run(
         cls, run: Run, encoding: Encoding, settings: _core.Settings, scale: OutcomeScale
     ) -> Posterior:
-        """Join the chains of a run, cut to a common length where the user stopped it."""
+        """Join the chains of a run, cut to a common length where it was stopped."""
         units = LIKELIHOODS[settings.likelihood].trace_units(scale)
-        chains = [chain._replace(trace=user_trace(chain.trace, units)) for chain in run.chains]
-        return cls._from_chains(chains, encoding, settings_to_dict(settings), scale)
+        chains = []
+        for chain in run.chains:
+            trace = user_trace(chain.trace, units)
+            trace["burn_sigma"] = trace["burn_sigma"][: run.schedule.n_burn]
+            chains.append(chain._replace(trace=trace))
+        chains = equal_chains(chains, encoding)
+        n_thin = run.schedule.n_thin
+        return cls._from_chains(chains, encoding, settings_to_dict(settings), scale, n_thin)
 
     @classmethod
     def _from_chains(
-        cls, chains: list[Chain], encoding: Encoding, settings: dict[str, Any], scale: OutcomeScale
+        cls,
+        chains: list[Chain],
+        encoding: Encoding,
+        settings: dict[str, Any],
+        scale: OutcomeScale,
+        n_thin: int,
     ) -> Posterior:
-        chains = equal_chains(chains, encoding)
+        """Join chains of one length, their traces in the user's units."""
         # Not into the first chain's own draws: a checkpoint may still hold them.
         draws = draws_from_arrays(chains[0].draws.to_arrays(), encoding)
         for chain in chains[1:]:
@@ -110,7 +127,7 @@ class Posterior(PosteriorSummaries):
         if not LIKELIHOODS[settings["likelihood"]].has_latents:
             # Here the target is y, which need not be kept with every chain.
             states = tuple({k: v for k, v in s.items() if k != "target"} for s in states)
-        return cls(draws, trace, encoding, settings, scale, states)
+        return cls(draws, trace, encoding, settings, scale, states, n_thin)
 
     def starts(self) -> list[ChainProgress]:
         """Return the chains as starts of a run that goes on with them."""
@@ -141,7 +158,20 @@ class Posterior(PosteriorSummaries):
         # After an interrupt; here no chain is given up for the draws of another.
         length = min(int(chain.draws.n_draws) for chain in chains)
         chains = [cut_chain(chain, length, self.encoding) for chain in chains]
-        return self._from_chains(chains, self.encoding, self.settings, self.scale)
+        return self._from_chains(chains, self.encoding, self.settings, self.scale, self._n_thin)
+
+    def shortened(self, n_chains: int, n_draws: int) -> Posterior:
+        """Return the posterior with the first draws of some of its chains."""
+        if (n_chains, n_draws) == (self.n_chains, self.n_draws):
+            return self
+        trace = {**self.trace, "burn_sigma": self.burn_sigma}
+        draws = split_draws(self.draws, self.n_chains, self.encoding)
+        chains = [
+            Chain(draws[c], {name: values[c] for name, values in trace.items()}, self.states[c])
+            for c in range(n_chains)
+        ]
+        chains = [cut_chain(chain, n_draws, self.encoding) for chain in chains]
+        return self._from_chains(chains, self.encoding, self.settings, self.scale, self._n_thin)
 
     @classmethod
     def constant(
@@ -171,6 +201,12 @@ class Posterior(PosteriorSummaries):
     def n_draws(self) -> int:
         """Return the number of kept draws per chain."""
         return int(self.trace["sigma"].shape[1])
+
+    @property
+    def schedule(self) -> Schedule:
+        """Return how long each chain ran."""
+        n_burn = int(self.burn_sigma.shape[1])
+        return Schedule(self.n_chains, n_burn, self.n_draws, self._n_thin)
 
     @property
     def n_trees(self) -> int:
@@ -385,6 +421,13 @@ class Posterior(PosteriorSummaries):
         draws = take_draws(self.draws, index, self.encoding)
         trace["burn_sigma"] = np.zeros((1, 0))
         return Posterior(draws, trace, self.encoding, self.settings, self.scale)
+
+
+def equal_posteriors(posteriors: list[Posterior]) -> list[Posterior]:
+    """Cut the posteriors of a model to a common number of chains and of draws."""
+    n_chains = min(posterior.n_chains for posterior in posteriors)
+    n_draws = min(posterior.n_draws for posterior in posteriors)
+    return [posterior.shortened(n_chains, n_draws) for posterior in posteriors]
 
 
 class Summary(NamedTuple):

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -18,7 +20,11 @@ State = dict[str, Any]
 
 
 class Chain(NamedTuple):
-    """One chain's kept ensembles and trace, and the state from which it can go on."""
+    """One chain's kept ensembles and trace, and the state from which it can go on.
+
+    `trace["burn_sigma"]` has sigma in the sweeps that were not kept, those between kept ones
+    included; all else in the trace is of the kept ones.
+    """
 
     draws: _core.Draws
     trace: Trace
@@ -50,6 +56,9 @@ class Recorder(Protocol):
     def visit(self, chain: int, so_far: Callable[[], Chain]) -> None:
         """Save the chain if it is time to."""
 
+    def begin_round(self, schedule: Schedule, starts: Sequence[Chain]) -> None:
+        """Save the chains as the starts of a longer schedule."""
+
     def keep(self, chain: int, result: Chain, *, finished: bool) -> None:
         """Save a chain that has ended, at the end of the schedule or stopped before."""
 
@@ -74,7 +83,7 @@ class ChainRunner:
         # Sweeps before the engine's present call, and what tells how far that is.
         self._now = (self._n_done, _core.Control())
         self._stopped = False
-        self._shown: dict[str, Any] = self._now[1].snapshot()
+        self._shown: dict[str, Any] = {}
 
     @property
     def stopped(self) -> bool:
@@ -94,8 +103,35 @@ class ChainRunner:
         """Return the chain as it was before the first sweep of this run."""
         return None if self._task.start is None else self._task.start.chain
 
-    def run(self, problem: CoreProblem) -> Chain:
-        """Return the chain when it has done all its sweeps, or when it was stopped."""
+    @property
+    def n_done(self) -> int:
+        """Return the sweeps of the schedule that the chain has behind it, when it does not run."""
+        return self._n_done
+
+    @property
+    def finished(self) -> bool:
+        """Say whether the chain has done all its sweeps."""
+        return self._n_done == self._schedule.n_sweeps
+
+    def run(self, problem: CoreProblem, seconds: float | None = None) -> Chain:
+        """Return the chain when it has done all its sweeps, was stopped, or the time is up."""
+        with self._stopped_after(seconds):
+            return self._run_stages(problem)
+
+    @contextmanager
+    def _stopped_after(self, seconds: float | None) -> Iterator[None]:
+        if seconds is None:
+            yield
+            return
+        timer = threading.Timer(min(max(seconds, 0.0), threading.TIMEOUT_MAX), self.stop)
+        timer.daemon = True
+        timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def _run_stages(self, problem: CoreProblem) -> Chain:
         task, recorder, n_sweeps = self._task, self._recorder, self._schedule.n_sweeps
         if task.start is not None and self._n_done == n_sweeps:
             return task.start.chain
@@ -111,11 +147,14 @@ class ChainRunner:
                 recorder.visit(task.chain, lambda: self._so_far(sampler))
         result = self._so_far(sampler)
         if recorder is not None:
-            recorder.keep(task.chain, result, finished=self._n_done == n_sweeps)
+            recorder.keep(task.chain, result, finished=self.finished)
         return result
 
     def snapshot(self) -> dict[str, Any]:
-        """Return sweep, acceptance and the noise's scalars now; called by the watching thread."""
+        """Return the sweep and, once there was one in this run, acceptance and the noise's scalars.
+
+        Called by the watching thread.
+        """
         n_done, control = self._now
         snapshot = control.snapshot()
         if snapshot["sweep"] > 0:
@@ -130,31 +169,19 @@ class ChainRunner:
 
     def _advance(self, sampler: _core.Sampler, goal: int) -> None:
         """Sweep up to a place in the schedule, which may be between two kept sweeps."""
-        n_burn, n_thin = self._schedule.n_burn, self._schedule.n_thin
+        schedule = self._schedule
         origin = int(sampler.state()["n_sweeps"]) - self._n_done
-        if self._n_done < n_burn:
-            n = min(goal, n_burn) - self._n_done
-            self._run(sampler, n, 0, 1)
-        past = max(self._n_done - n_burn, 0) % n_thin
-        if past > 0:
-            n = min(n_thin - past, goal - self._n_done)
-            is_kept = past + n == n_thin
-            self._sweep(sampler, n - is_kept)
-            self._run(sampler, 0, int(is_kept), 1)
-        n_kept, rest = divmod(goal - self._n_done, n_thin)
-        self._run(sampler, 0, n_kept, n_thin)
-        self._sweep(sampler, rest)
+        while self._n_done < goal and not self._stopped:
+            # In sweeps of the schedule; those before it leave their sigma in the burn-in's.
+            next_kept = schedule.n_burn + (schedule.n_kept(self._n_done) + 1) * schedule.n_thin
+            n_kept = 0
+            if next_kept <= goal:
+                n_kept = 1 if schedule.n_thin > 1 else goal - next_kept + 1
+            n_before = min(next_kept - 1, goal) - self._n_done
+            sampler.run(n_before, n_kept, 1, self._control())
+            self._n_done += n_before + n_kept
         if self._stopped:
             self._n_done = int(sampler.state()["n_sweeps"]) - origin
-
-    def _sweep(self, sampler: _core.Sampler, n: int) -> None:
-        if n > 0:
-            sampler.advance(n, self._control())
-            self._n_done += n
-
-    def _run(self, sampler: _core.Sampler, n_burn: int, n_draws: int, n_thin: int) -> None:
-        sampler.run(n_burn, n_draws, n_thin, self._control())
-        self._n_done += n_burn + n_draws * n_thin
 
     def _control(self) -> _core.Control:
         """Return what stops the engine's next call, stopped if the chain is."""

@@ -71,6 +71,18 @@ class FitProgress:
                 task, completed=int(snapshot["sweep"]), state=self._state(snapshot)
             )
 
+    def extend(self, n_sweeps: int) -> None:
+        """Let the chains go on to so many sweeps."""
+        self._n_sweeps = n_sweeps
+        if self._display is not None:
+            for task in self._tasks:
+                self._display.update(task, total=n_sweeps)
+
+    def tell(self, words: str) -> None:
+        """Write a line above the chains, if they are shown."""
+        if self._display is not None:
+            self._display.console.print(self._title + words, highlight=False)
+
     def close(self) -> None:
         """Leave the last state on the screen."""
         if self._display is not None:
@@ -95,7 +107,7 @@ class FitProgress:
         return display
 
     def _state(self, snapshot: dict[str, Any]) -> str:
-        if int(snapshot["sweep"]) == 0:
+        if int(snapshot["sweep"]) == 0 or "acceptance" not in snapshot:
             return "waiting"
         shown = [
             f"{symbol} {float(snapshot[name]) * unit:.4g}"

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import joblib
 import numpy as np
@@ -56,11 +57,16 @@ class RunRequest(NamedTuple):
         ]
 
 
+Ending = Literal["finished", "interrupted", "out of time"]
+
+
 class Run(NamedTuple):
-    """The chains of a posterior; shorter ones than asked for where the user stopped it."""
+    """The chains of a posterior; shorter ones than scheduled where they were stopped."""
 
     chains: list[Chain]
-    interrupted: bool
+    schedule: Schedule
+    ending: Ending
+    """Interrupted is what the user did."""
 
 
 def new_seed(random_state: int | np.random.RandomState | None) -> int:
@@ -69,19 +75,26 @@ def new_seed(random_state: int | np.random.RandomState | None) -> int:
     return int(halves[0]) << 32 | int(halves[1])
 
 
-def run(request: RunRequest, n_jobs: int | None = None, progress: FitProgress | None = None) -> Run:
+def run(
+    request: RunRequest,
+    n_jobs: int | None = None,
+    progress: FitProgress | None = None,
+    seconds: float | None = None,
+) -> Run:
     """Run the chains of one posterior, and tell `progress` ten times a second how far they are.
 
     A chain's draws depend on the seed and its number only, never on `n_jobs` or on the backend.
     Where there are more jobs than chains, there are threads within a chain. A KeyboardInterrupt
-    stops all chains and returns, in order, those that have kept a draw; it is raised again where
-    none has.
+    stops all chains; so does the end of the `seconds`, which chains that wait for each other
+    share. Chains that have kept no draw are left out.
     """
     _require_memory(request)
     jobs = effective_jobs(n_jobs)
+    if seconds is not None:
+        seconds /= math.ceil(request.schedule.n_chains / jobs)
     if _wants_processes():
-        return _run_on_backend(request, jobs)
-    return _run_in_threads(request, jobs, progress or FitProgress(False))
+        return _run_on_backend(request, jobs, seconds)
+    return _run_in_threads(request, jobs, progress or FitProgress(False), seconds)
 
 
 def _wants_processes() -> bool:
@@ -106,14 +119,16 @@ def _require_memory(request: RunRequest) -> None:
     )
 
 
-def _run_in_threads(request: RunRequest, jobs: int, progress: FitProgress) -> Run:
+def _run_in_threads(
+    request: RunRequest, jobs: int, progress: FitProgress, seconds: float | None
+) -> Run:
     tasks, recorder = request.tasks, request.recorder
     request.settings.n_threads = max(jobs // len(tasks), 1)
     core = request.problem.to_core(request.settings)
     runners = [ChainRunner(task, recorder) for task in tasks]
 
     def work(runner: ChainRunner) -> Chain | None:
-        return runner.start if runner.stopped else runner.run(core)
+        return runner.start if runner.stopped else runner.run(core, seconds)
 
     pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
     futures = [pool.submit(work, runner) for runner in runners]
@@ -126,17 +141,26 @@ def _run_in_threads(request: RunRequest, jobs: int, progress: FitProgress) -> Ru
         # After an interrupt or an error; a chain that has finished does not mind.
         for runner in runners:
             runner.stop()
-        progress.close()
         pool.shutdown(wait=True)
         if recorder is not None:
             recorder.flush()
     finished = [future.result() for future in futures]
     if recorder is not None:
         recorder.report()
-    chains = [chain for chain in finished if chain is not None and chain.draws.n_draws > 0]
-    if interrupted and not chains:
-        raise KeyboardInterrupt
-    return Run(chains, interrupted)
+    done = [
+        ChainProgress(chain, runner.n_done)
+        for chain, runner in zip(finished, runners, strict=True)
+        if chain is not None
+    ]
+    result = _new_run(request.schedule, done)
+    return result._replace(ending="interrupted") if interrupted else result
+
+
+def _new_run(schedule: Schedule, done: list[ChainProgress]) -> Run:
+    n_finished = sum(progress.n_done == schedule.n_sweeps for progress in done)
+    ending: Ending = "finished" if n_finished == schedule.n_chains else "out of time"
+    chains = [progress.chain for progress in done if progress.chain.draws.n_draws > 0]
+    return Run(chains, schedule, ending)
 
 
 def _watch(
@@ -146,7 +170,6 @@ def _watch(
     recorder: Recorder | None,
 ) -> None:
     """Wait for all chains, reporting progress, and return early if one of them failed."""
-    progress.open(len(futures))
     pending: set[Future[Chain | None]] = set(futures)
     while pending:
         done, pending = wait(pending, timeout=POLL_SECONDS, return_when=FIRST_EXCEPTION)
@@ -162,32 +185,45 @@ _PlainChain = tuple[dict[str, Any], Trace, State | None, int]
 
 
 def _run_remotely(
-    problem: TrainingProblem, settings: dict[str, Any], task: ChainTask, start: _PlainChain | None
+    problem: TrainingProblem,
+    settings: dict[str, Any],
+    task: ChainTask,
+    start: _PlainChain | None,
+    seconds: float | None,
 ) -> _PlainChain:
     if start is not None:
         task = task._replace(start=_from_plain(problem.table, start))
-    chain = ChainRunner(task).run(problem.to_core(settings_from_dict(settings)))
-    return _to_plain(ChainProgress(chain, task.schedule.n_sweeps))
+    runner = ChainRunner(task)
+    chain = runner.run(problem.to_core(settings_from_dict(settings)), seconds)
+    return _to_plain(ChainProgress(chain, runner.n_done))
 
 
-def _run_on_backend(request: RunRequest, jobs: int) -> Run:
+def _run_on_backend(request: RunRequest, jobs: int, seconds: float | None) -> Run:
     problem, recorder = request.problem, request.recorder
     settings = settings_to_dict(request.settings)
     call: Callable[..., Any] = joblib.delayed(_run_remotely)
     calls = [
-        call(problem, settings, task._replace(start=None), task.start and _to_plain(task.start))
+        call(
+            problem,
+            settings,
+            task._replace(start=None),
+            task.start and _to_plain(task.start),
+            seconds,
+        )
         for task in request.tasks
     ]
     # One after another, if possible, so that a finished chain is saved at once.
     backend, _ = get_active_backend()
     return_as = "generator" if getattr(backend, "supports_return_generator", False) else "list"
-    chains = []
+    done: list[ChainProgress] = []
     for number, result in enumerate(joblib.Parallel(n_jobs=jobs, return_as=return_as)(calls)):
-        chains.append(_from_plain(problem.table, result).chain)
+        done.append(_from_plain(problem.table, result))
         if recorder is not None:
-            recorder.keep(number, chains[-1], finished=True)
+            finished = done[-1].n_done == request.schedule.n_sweeps
+            recorder.keep(number, done[-1].chain, finished=finished)
+            recorder.flush()
             recorder.report()
-    return Run(chains, interrupted=False)
+    return _new_run(request.schedule, done)
 
 
 def _to_plain(progress: ChainProgress) -> _PlainChain:

@@ -49,6 +49,8 @@ class Method:
 
 # What the paper ran: one chain, its prior, grow and prune only.
 PAPER: dict[str, Any] = {"prior": "paper", "n_chains": 1, "n_burn": 1000, "n_draws": 1000}
+# Ours for a fixed number of draws, so that all sets and splits have the same length.
+OURS: dict[str, Any] = {"n_draws": 500}
 # R's BART has no empty leaves.
 AXIS: dict[str, Any] = {**PAPER, "rules": "axis", "min_samples_leaf": 1, "feature_scaling": "range"}
 
@@ -223,13 +225,15 @@ def _xgboost(problem: TrainTest, unit: Unit) -> Prediction:
 
 
 METHODS = {
-    "obliqueBART": Method("obliqueBART (ours)", partial(_bart, parameters={})),
+    "obliqueBART": Method("obliqueBART (ours)", partial(_bart, parameters=OURS)),
     "obliqueBART-paper": Method("obliqueBART (paper's prior)", partial(_bart, parameters=PAPER)),
     "BART": Method("BART", _axis),
     "BART-indicators": Method(
         "BART (indicators)", partial(_bart, parameters=AXIS, all_numbers=StudyTable.with_indicators)
     ),
-    "BART-ours": Method("BART (our defaults)", partial(_bart, parameters={"rules": "axis"})),
+    "BART-ours": Method(
+        "BART (our defaults)", partial(_bart, parameters={**OURS, "rules": "axis"})
+    ),
     "RF": Method("RF", _random_forest),
     "ERT": Method("ERT", _extra_trees),
     "XGB": Method("XGB", _xgboost, "xgboost"),

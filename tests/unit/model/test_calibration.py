@@ -13,7 +13,7 @@ from scipy import stats
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.calibration import calibrate
-from obliquebart.model.parameters import DEFAULTS, SCHEDULES, Hyperparameters
+from obliquebart.model.parameters import DEFAULTS, RUN_LENGTHS, Hyperparameters
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
 
 continuous_outcome = LIKELIHOODS["gaussian"].encode
@@ -27,7 +27,7 @@ def calibrated(y, p_cont=3, **given):
 @pytest.mark.parametrize("estimator", [ObliqueBARTRegressor, ObliqueBARTClassifier])
 def test_signatures_and_docstrings_have_the_one_default(estimator):
     parameters = inspect.signature(estimator).parameters
-    defaults = {**vars(DEFAULTS), **vars(SCHEDULES[estimator._likelihood.task])}
+    defaults = {**vars(DEFAULTS), **vars(RUN_LENGTHS[estimator._likelihood.task])}
     shared = [name for name in defaults if name in parameters]
     assert {name: parameters[name].default for name in shared} == {
         name: defaults[name] for name in shared
