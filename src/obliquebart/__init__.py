@@ -18,6 +18,7 @@ from obliquebart.exceptions import (
     DoubtfulColumnWarning,
     InterruptedFitWarning,
     ModelFileError,
+    TimeLimitWarning,
 )
 from obliquebart.files.model_file import load
 from obliquebart.posterior.posterior import Posterior
@@ -35,6 +36,7 @@ __all__ = [
     "ObliqueBARTRegressor",
     "Posterior",
     "RandomRotation",
+    "TimeLimitWarning",
     "UnseenLevelWarning",
     "__version__",
     "load",

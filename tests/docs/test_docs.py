@@ -30,7 +30,7 @@ from helpers import ROOT
 from obliquebart import plots
 from obliquebart.cli import app
 from obliquebart.estimators import base
-from obliquebart.model.parameters import Schedule
+from obliquebart.model.parameters import RunLength
 
 DOCS = ROOT / "docs"
 OF_OTHERS = ("_generated", "decisions", "study", "gallery")
@@ -61,9 +61,9 @@ def quick(monkeypatch, tmp_path):
     """Cut every fit short, in an empty folder with the tables that the pages read."""
     monkeypatch.setattr(
         base,
-        "Schedule",
-        lambda chains, burn, draws, thin: Schedule(
-            min(chains, 2), min(burn, 15), min(draws, 15), thin
+        "RunLength",
+        lambda chains, burn, draws, thin: RunLength(
+            min(chains, 2), min(burn, 15), 15 if draws == "auto" else min(draws, 15), thin
         ),
     )
     monkeypatch.setattr(plt, "show", lambda: None)

@@ -32,6 +32,8 @@ from obliquebart.sampling.progress import FitProgress
 
 SMALL = {"n_trees": 8, "n_burn": 20, "n_draws": 30, "n_chains": 2, "progress": False}
 SMALL["random_state"] = 5
+# Takes two rounds of its own accord.
+AUTO = {"n_trees": 20, "n_burn": 50, "n_chains": 2, "progress": False, "random_state": 5}
 # Long enough to be stopped in the middle.
 LONGER = {**SMALL, "n_burn": 300, "n_draws": 700, "n_thin": 3, "n_trees": 20}
 
@@ -86,6 +88,8 @@ def kill(tmp_path, n_kills, seed):
     )
     assert result.returncode == 0, result.stderr
     scenarios = json.loads(result.stdout)
+    # Some were killed after their first round.
+    assert any(max(s["n_burn"], default=0) > 50 for s in scenarios if s["kind"] == "auto")
     by_point = {}
     for scenario in scenarios:
         assert scenario["finished"], result.stderr
@@ -122,6 +126,58 @@ def test_interrupted_fits_go_on_to_the_same_draws(data, path, n_sweeps, n_jobs, 
         assert (sweeps_in(path)[0] or 0) >= n_sweeps * times
     model.fit(*data, checkpoint=path)
     assert bytes_of(model) == bytes_of(undisturbed)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.filterwarnings("ignore::obliquebart.InterruptedFitWarning")
+def test_automatic_fits_go_on_in_their_round(data, path, n_jobs, monkeypatch):
+    undisturbed = ObliqueBARTRegressor(**AUTO).fit(*data)
+    schedule = undisturbed.posterior_.schedule
+    assert schedule.n_burn == 550
+    model = ObliqueBARTRegressor(**AUTO, n_jobs=n_jobs)
+    for n_sweeps in (30, 600, schedule.n_burn + 300):
+        with stopped_after(n_sweeps, monkeypatch):
+            model.fit(*data, checkpoint=path, checkpoint_every=100)
+        assert sweeps_in(path)[0] >= n_sweeps
+    model.fit(*data, checkpoint=path)
+    assert bytes_of(model) == bytes_of(undisturbed)
+    # A finished checkpoint is the fit.
+    monkeypatch.setattr(obliquebart._core, "Sampler", None)
+    assert bytes_of(ObliqueBARTRegressor(**AUTO).fit(*data, checkpoint=path)) == bytes_of(model)
+
+
+def test_classes_go_on_in_rounds_of_their_own(data, path, monkeypatch):
+    X, y = data
+    labels = np.digitize(y, [-0.5, 0.5])
+    undisturbed = ObliqueBARTClassifier(**AUTO).fit(X, labels)
+    schedules = [posterior.schedule for posterior in undisturbed.posteriors_]
+    assert len(set(schedules)) > 1
+    model = ObliqueBARTClassifier(**AUTO)
+    with stopped_after(schedules[0].n_burn + 100, monkeypatch):
+        model.fit(X, labels, checkpoint=path, checkpoint_every=100)
+    model.fit(X, labels, checkpoint=path)
+    assert bytes_of(model) == bytes_of(undisturbed)
+
+
+@pytest.mark.filterwarnings("ignore::obliquebart.TimeLimitWarning")
+def test_more_time_goes_on_from_the_checkpoint(data, path):
+    undisturbed = ObliqueBARTRegressor(**LONGER).fit(*data)
+    model = ObliqueBARTRegressor(**LONGER)
+    with contextlib.suppress(TimeoutError):
+        model.fit(*data, checkpoint=path, max_seconds=0.05)
+    assert 0 < sum(filter(None, sweeps_in(path))) < 2 * 2400
+    model.fit(*data, checkpoint=path)
+    assert bytes_of(model) == bytes_of(undisturbed)
+
+
+def test_a_round_that_is_not_of_this_fit_is_refused(data, path):
+    ObliqueBARTRegressor(**AUTO).fit(*data, checkpoint=path)
+    header, arrays = container.unpack(path.read_bytes(), checkpoint.FORMAT, (checkpoint.SCHEMA,))
+    (present,) = header["rounds"]
+    for wrong in ({**present, "n_burn": 7}, {**present, "n_thin": 10**9}, None, [present], "x"):
+        path.write_bytes(small_files.closed(Contents({**header, "rounds": [wrong]}, arrays)))
+        with pytest.raises(ModelFileError, match="its rounds are not those of this fit"):
+            ObliqueBARTRegressor(**AUTO).fit(*data, checkpoint=path)
 
 
 @pytest.mark.filterwarnings("ignore::obliquebart.InterruptedFitWarning")
@@ -253,6 +309,7 @@ OTHERS = {
     "alpha": (lambda *data: data, {"alpha": 0.5}, "other settings .alpha"),
     "n_trees": (lambda *data: data, {"n_trees": 9}, "other settings .*n_trees"),
     "n_draws": (lambda *data: data, {"n_draws": 31}, "n_draws=30, not 31"),
+    "auto": (lambda *data: data, {"n_draws": "auto"}, "n_draws=30, not 'auto'"),
     "n_chains": (lambda *data: data, {"n_chains": 3}, "n_chains=2, not 3"),
     "n_burn": (lambda *data: data, {"n_burn": 0}, "n_burn=20, not 0"),
     "seed": (lambda *data: data, {"random_state": 6}, "another random_state"),

@@ -36,6 +36,13 @@ def problem(kind: str) -> tuple[Any, tuple[Any, ...], int]:
     if kind == "regressor":
         model = ObliqueBARTRegressor(n_burn=150, n_draws=500, n_thin=3, n_jobs=2, **shared)
         return model, (X, y, rng.uniform(0.5, 2, 120)), 20
+    if kind == "auto":
+        # Takes four rounds: 550, 1550, 3550 and 7550 sweeps.
+        return (
+            ObliqueBARTRegressor(n_burn=50, n_jobs=2, **{**shared, "random_state": 11}),
+            (X, y),
+            60,
+        )
     if kind == "one thread":
         return ObliqueBARTRegressor(n_burn=300, n_draws=900, **shared), (X, y), 30
     labels = np.digitize(y, [-0.5, 0.5])
@@ -91,6 +98,13 @@ def progress(path: Path) -> int:
     return sum(chain["n_sweeps"] for task in header["chains"] for chain in task if chain)
 
 
+def present_round(path: Path) -> int:
+    """Return the burn-in of the round in which a checkpoint is."""
+    if not path.exists():
+        return 0
+    return int(unpack(path.read_bytes(), FORMAT, (SCHEMA,)).header["rounds"][0]["n_burn"])
+
+
 def scenario(kind: str, folder: Path, rng: np.random.Generator) -> dict[str, Any]:
     """Kill until a child gets through."""
     model, data, _ = problem(kind)
@@ -98,6 +112,7 @@ def scenario(kind: str, folder: Path, rng: np.random.Generator) -> dict[str, Any
     folder.mkdir()
     path = folder / "run.ckpt"
     kills = dict.fromkeys(POINTS, 0)
+    rounds: list[int] = []
     before = 0
     while True:
         child = os.fork()
@@ -110,6 +125,7 @@ def scenario(kind: str, folder: Path, rng: np.random.Generator) -> dict[str, Any
         if not os.WIFSIGNALED(status):
             break
         kills[point] += 1
+        rounds.append(present_round(path))
         now = progress(path)
         if now < before:
             raise AssertionError(f"went back from {before} to {now} sweeps")
@@ -118,6 +134,7 @@ def scenario(kind: str, folder: Path, rng: np.random.Generator) -> dict[str, Any
     return {
         "kind": kind,
         "kills": kills,
+        "n_burn": rounds,
         "finished": os.WEXITSTATUS(status) == 0,
         "identical": result.exists() and result.read_bytes() == undisturbed,
         "leftovers": [name for name in os.listdir(folder) if name.endswith(".tmp")],
@@ -127,7 +144,7 @@ def scenario(kind: str, folder: Path, rng: np.random.Generator) -> dict[str, Any
 def main() -> None:
     folder, n_kills, seed = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     rng = np.random.default_rng(seed)
-    kinds = ("regressor", "one thread", "three classes")
+    kinds = ("regressor", "one thread", "three classes", "auto")
     results: list[dict[str, Any]] = []
     while sum(sum(r["kills"].values()) for r in results) < n_kills or len(results) < len(kinds):
         i = len(results)

@@ -46,6 +46,8 @@ PARAMETERS = [
     ("n_burn", -1, ValueError, "n_burn=-1", "integer >= 0"),
     ("n_burn", np.nan, TypeError, "n_burn=nan", "integer >= 0"),
     ("n_draws", 0, ValueError, "n_draws=0", "integer >= 1"),
+    ("n_draws", "many", ValueError, "n_draws='many'", '"auto" or an integer >= 1'),
+    ("n_draws", None, TypeError, "n_draws=None", "integer >= 1"),
     ("n_draws", 2**31 - 1, MemoryError, "2147483647 draws", "Lower n_draws"),
     ("n_thin", 0, ValueError, "n_thin=0", "integer >= 1"),
     ("n_chains", 0, ValueError, "n_chains=0", "integer >= 1"),

@@ -1,0 +1,400 @@
+"""Automatic run lengths: rounds, when they end, and that they are plain fits."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import pickle
+import time
+
+import joblib
+import numpy as np
+import pytest
+from rich.console import Console
+
+from obliquebart import (
+    InterruptedFitWarning,
+    ObliqueBARTClassifier,
+    ObliqueBARTRegressor,
+    TimeLimitWarning,
+    load,
+)
+from obliquebart.files import model_file
+from obliquebart.model import parameters
+from obliquebart.model.parameters import AUTO_DRAWS, RUN_LENGTHS, RunLength, Schedule, SweepCost
+from obliquebart.posterior import rounds
+from obliquebart.posterior.convergence import Convergence, measure_convergence
+from obliquebart.sampling import memory, run
+from obliquebart.sampling.progress import FitProgress
+
+SMALL = {"n_trees": 15, "n_chains": 2, "n_burn": 50, "random_state": 8, "progress": False}
+# More sweeps than there is time for in a test.
+ENDLESS = 2**31 - 1
+ARRIVED = Convergence(0.001, 0.0, 1.001, {}, 0.01)
+ON_THE_WAY = Convergence(0.023, 0.0, 1.04, {}, 0.1)
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(4)
+    X = {"a": rng.normal(size=120), "b": rng.normal(size=120), "c": rng.choice(["p", "q"], 120)}
+    return X, X["a"] + 0.3 * rng.normal(size=120)
+
+
+@pytest.fixture
+def arriving_in(monkeypatch):
+    """Let the chains arrive in a round of our choice, counted from 0."""
+
+    def set_round(number):
+        answers = iter([ON_THE_WAY] * number + [ARRIVED])
+        monkeypatch.setattr(rounds, "measure_chains", lambda *_: next(answers))
+
+    return set_round
+
+
+@contextlib.contextmanager
+def interrupted_when(is_time, monkeypatch):
+    """Act as Ctrl-C when the sweeps of the chains say so."""
+
+    def update(_, snapshots):
+        if is_time([snapshot["sweep"] for snapshot in snapshots]):
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(FitProgress, "update", update)
+        patch.setattr(run, "POLL_SECONDS", 0.001)
+        yield
+
+
+def bytes_of(model):
+    return model_file.to_bytes(model._fitted, {})
+
+
+def explicit(model):
+    """Return an estimator that asks for what an automatic run has found."""
+    schedule = model.posterior_.schedule
+    return type(model)(**{**model.get_params(), **vars(schedule)})
+
+
+# ---- an automatic run is a plain one -------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("seed", [8, 9, 10])
+def test_it_is_the_fit_with_the_schedule_that_it_found(data, seed, weighted):
+    weights = np.random.default_rng(1).uniform(0.5, 2, 120) if weighted else None
+    model = ObliqueBARTRegressor(**{**SMALL, "random_state": seed}).fit(*data, weights)
+    # These take two to five rounds, so that there is something to compare.
+    assert model.posterior_.schedule.n_burn > 50
+    assert model.posterior_.n_draws == AUTO_DRAWS
+    assert bytes_of(model) == bytes_of(explicit(model).fit(*data, weights))
+
+
+@pytest.mark.parametrize("number", [0, 1, 3])
+@pytest.mark.parametrize("n_thin", [1, 3])
+def test_rounds_of_labels(data, number, n_thin, arriving_in):
+    X, y = data
+    arriving_in(number)
+    model = ObliqueBARTClassifier(**SMALL, n_thin=n_thin).fit(X, y > 0)
+    schedule = Schedule(2, 50, AUTO_DRAWS, n_thin)
+    for _ in range(number):
+        schedule = schedule.next_round(ENDLESS)
+    assert model.posterior_.schedule == schedule
+    assert bytes_of(model) == bytes_of(explicit(model).fit(X, y > 0))
+
+
+def test_every_class_has_its_own_schedule(data):
+    X, y = data
+    labels = np.digitize(y, [-0.5, 0.5])
+    model = ObliqueBARTClassifier(**{**SMALL, "random_state": 11}).fit(X, labels)
+    schedules = [posterior.schedule for posterior in model.posteriors_]
+    assert len({schedule.n_burn for schedule in schedules}) > 1
+    assert {schedule.n_draws for schedule in schedules} == {AUTO_DRAWS}
+    for i, schedule in enumerate(schedules):
+        other = ObliqueBARTClassifier(**{**SMALL, "random_state": 11, **vars(schedule)})
+        same = other.fit(X, labels).posteriors_[i]
+        np.testing.assert_array_equal(model.posteriors_[i].predict(X), same.predict(X))
+    assert model.predict_proba(X, return_draws=True).shape == (2 * AUTO_DRAWS, 120, 3)
+
+
+@pytest.mark.parametrize("n_jobs", [2, 5])
+def test_draws_do_not_depend_on_n_jobs(data, n_jobs):
+    plain = ObliqueBARTRegressor(**SMALL).fit(*data)
+    assert bytes_of(ObliqueBARTRegressor(**SMALL, n_jobs=n_jobs).fit(*data)) == bytes_of(plain)
+
+
+@pytest.mark.parametrize("backend", ["threading", "multiprocessing"])
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_draws_do_not_depend_on_the_joblib_backend(data, backend):
+    plain = ObliqueBARTRegressor(**SMALL).fit(*data)
+    with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert bytes_of(ObliqueBARTRegressor(**SMALL).fit(*data)) == bytes_of(plain)
+
+
+def test_the_schedule_outlives_the_process(data, tmp_path):
+    model = ObliqueBARTRegressor(**SMALL).fit(*data)
+    model.save(tmp_path / "m")
+    for other in (load(tmp_path / "m"), pickle.loads(pickle.dumps(model))):
+        assert other.posterior_.schedule == model.posterior_.schedule
+        assert other.n_draws == "auto"
+
+
+def test_sample_more_goes_on_as_far_apart(data, tmp_path):
+    model = ObliqueBARTRegressor(**SMALL).fit(*data)
+    longer = explicit(model).set_params(n_draws=AUTO_DRAWS + 20).fit(*data)
+    model.save(tmp_path / "m")
+    for one in (model, load(tmp_path / "m")):
+        assert one.posterior_.schedule.n_thin > 1
+        assert bytes_of(one.sample_more(20, *data)) == bytes_of(longer)
+    assert model.posterior_.schedule == longer.posterior_.schedule
+
+
+def test_a_constant_outcome(data):
+    with pytest.warns(UserWarning, match="constant|equal"):
+        model = ObliqueBARTRegressor(**SMALL).fit(data[0], np.ones(120))
+    assert model.posterior_.schedule == Schedule(2, 0, AUTO_DRAWS, 1)
+    assert model.sample_more(5).posterior_.n_draws == AUTO_DRAWS + 5
+
+
+# ---- when it ends --------------------------------------------------------------------------------
+
+
+def test_it_ends_when_the_chains_have_arrived(data):
+    model = ObliqueBARTRegressor(**SMALL).fit(*data)
+    posterior = model.posterior_
+    f = posterior.predict(data[0])
+    rows = np.unique(np.linspace(0, 119, rounds.N_ROWS_LOOKED_AT).round().astype(int))
+    f = f[:, rows].reshape(2, AUTO_DRAWS, len(rows))
+    scales = {name: posterior.trace[name] for name in ("sigma", "leaf_sd")}
+    # In the user's units; shares and R-hat are the same in the engine's.
+    found = measure_convergence(f, np.mean(scales["sigma"] ** 2), scales)
+    assert found.arrived
+
+
+def test_the_measure_is_that_of_the_posterior(data, monkeypatch):
+    found = []
+    original = rounds.measure_chains
+    monkeypatch.setattr(
+        rounds, "measure_chains", lambda *given: found.append(original(*given)) or ARRIVED
+    )
+    X, y = data
+    weights = np.linspace(0.5, 3, 120)
+    model = ObliqueBARTRegressor(**SMALL).fit(X, 100 * y, weights)
+    posterior = model.posterior_
+    rows = np.unique(np.linspace(0, 119, rounds.N_ROWS_LOOKED_AT).round().astype(int))
+    f = posterior.predict(X)[:, rows].reshape(2, AUTO_DRAWS, len(rows))
+    scales = {name: posterior.trace[name] for name in ("sigma", "leaf_sd")}
+    noise = np.mean(scales["sigma"] ** 2) / weights[rows]
+    expected = measure_convergence(f, noise, scales)
+    assert found[0].mc_share == pytest.approx(expected.mc_share, rel=1e-4)
+    assert found[0].rhat_f == pytest.approx(expected.rhat_f, rel=1e-4)
+    assert found[0].scale_rhat == pytest.approx(expected.scale_rhat, rel=1e-6)
+    found.clear()
+    ObliqueBARTRegressor(**SMALL, sigma=0.3, leaf_sd=0.2).fit(X, y)
+    ObliqueBARTClassifier(**SMALL).fit(X, y > 0)
+    assert [set(one.scale_rhat) for one in found] == [set(), {"leaf_sd"}]
+
+
+def test_it_ends_when_its_sweeps_are_spent(data, monkeypatch):
+    monkeypatch.setattr(rounds, "measure_chains", lambda *_: ON_THE_WAY)
+    monkeypatch.setattr(parameters, "AUTO_SECONDS", 0.04)
+    most = RunLength(**{k: SMALL[k] for k in ("n_chains", "n_burn")}).max_sweeps(
+        SweepCost(120, 15, 1)
+    )
+    schedule = ObliqueBARTRegressor(**SMALL).fit(*data).posterior_.schedule
+    assert 550 < schedule.n_sweeps <= most < 2 * schedule.n_sweeps
+
+
+@pytest.mark.parametrize("n_posteriors", [1, 3])
+@pytest.mark.parametrize("n_rows", [10, 300, 3_000, 100_000, 10_000_000])
+@pytest.mark.parametrize("task", RUN_LENGTHS)
+def test_the_most_that_a_default_fit_does(task, n_rows, n_posteriors):
+    length, cost = RUN_LENGTHS[task], SweepCost(n_rows, 200, n_posteriors)
+    most, schedule = length.max_sweeps(cost), length.first_round
+    schedules = [schedule]
+    while schedule := schedule.next_round(most):
+        assert schedule.n_burn == schedules[-1].n_sweeps
+        assert schedule.n_sweeps >= 2 * schedule.n_burn
+        assert schedule.n_draws == AUTO_DRAWS
+        schedules.append(schedule)
+    seconds = schedules[-1].n_sweeps * cost.seconds * length.n_chains * n_posteriors
+    assert len(schedules) == 1 or seconds <= parameters.AUTO_SECONDS
+    if n_rows <= 3_000:
+        assert len(schedules) >= 3
+        assert seconds >= parameters.AUTO_SECONDS / 3
+    if n_rows >= 100_000:
+        assert len(schedules) == 1
+
+
+def test_a_number_of_draws_is_one_round():
+    length = RunLength(n_draws=70)
+    assert length.first_round.n_draws == 70
+    assert length.max_sweeps(SweepCost(10, 1, 1)) == 0
+
+
+def test_memory_is_asked_for_what_is_kept(data, monkeypatch):
+    monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
+    with pytest.raises(MemoryError, match=f"2 chains of {AUTO_DRAWS} draws of 15 trees"):
+        ObliqueBARTRegressor(**SMALL).fit(*data)
+
+
+# ---- a limited time ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_max_seconds_stops_a_number_of_draws(data, n_jobs):
+    model = ObliqueBARTRegressor(**SMALL, n_draws=1_000_000, n_jobs=n_jobs)
+    start = time.monotonic()
+    with pytest.warns(TimeLimitWarning, match=r"time was up .*keeps \d+ of 1000000 draws of 2 of"):
+        model.fit(*data, max_seconds=0.6)
+    assert time.monotonic() - start < 0.6 + 1.5  # Building the posterior takes a while.
+    # Chains that wait for each other share the time.
+    assert model.posterior_.n_chains == 2
+    assert 10 < model.posterior_.n_draws < 1_000_000
+    n_draws = model.posterior_.n_draws
+    assert model.sample_more(5).posterior_.n_draws == n_draws + 5
+
+
+def test_time_that_is_not_needed_changes_nothing(data):
+    plain = ObliqueBARTRegressor(**SMALL).fit(*data)
+    assert bytes_of(ObliqueBARTRegressor(**SMALL).fit(*data, max_seconds=1e6)) == bytes_of(plain)
+
+
+def test_max_seconds_ends_an_automatic_run(data, monkeypatch, recwarn):
+    monkeypatch.setattr(rounds, "measure_chains", lambda *_: ON_THE_WAY)
+    monkeypatch.setattr(parameters, "AUTO_SECONDS", 1e6)
+    model = ObliqueBARTRegressor(**SMALL)
+    start = time.monotonic()
+    model.fit(*data, max_seconds=0.8)
+    assert time.monotonic() - start < 0.8 + 1.5
+    assert not [w for w in recwarn if issubclass(w.category, TimeLimitWarning)]
+    schedule = model.posterior_.schedule
+    assert schedule.n_burn > 50
+    assert schedule.n_draws >= rounds.FEWEST_DRAWS
+    # The draws are those of a plain fit also where the last round was cut short.
+    same = explicit(model).fit(*data)
+    np.testing.assert_array_equal(model.predict(data[0]), same.predict(data[0]))
+
+
+def test_a_first_round_that_is_cut_short(data):
+    model = ObliqueBARTRegressor(**{**SMALL, "n_trees": 200, "n_chains": 8})
+    with pytest.warns(TimeLimitWarning, match=r"keeps \d+ of 500 draws of 8 of 8 chains"):
+        model.fit(*data, max_seconds=0.25)
+
+
+def test_too_little_time(data):
+    model = ObliqueBARTRegressor(**{**SMALL, "n_burn": 10_000_000})
+    with pytest.raises(TimeoutError, match=r"max_seconds .* allow more time, or lower n_burn"):
+        model.fit(*data, max_seconds=0.1)
+    assert not hasattr(model, "posterior_")
+
+
+def test_classes_share_the_time(data):
+    X, y = data
+    labels = np.digitize(y, [-0.5, 0.5])
+    model = ObliqueBARTClassifier(**SMALL, n_draws=1_000_000)
+    start = time.monotonic()
+    with pytest.warns(TimeLimitWarning):
+        model.fit(X, labels, max_seconds=0.9)
+    assert time.monotonic() - start < 0.9 + 2.0
+    assert len({posterior.schedule for posterior in model.posteriors_}) == 1
+    assert np.isfinite(model.predict_proba(X)).all()
+    n_draws = model.posteriors_[0].n_draws
+    assert model.sample_more(5).posteriors_[2].n_draws == n_draws + 5
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_chains_in_other_processes_stop_in_time(data):
+    model = ObliqueBARTRegressor(**SMALL, n_draws=1_000_000)
+    with (
+        joblib.parallel_config(backend="multiprocessing", n_jobs=2),
+        pytest.warns(TimeLimitWarning),
+    ):
+        model.fit(*data, max_seconds=0.5)
+    assert model.posterior_.n_chains == 2
+
+
+@pytest.mark.parametrize("wrong", [0, -1.0, np.nan, np.inf, "60", True])
+def test_max_seconds_must_be_a_positive_number(data, wrong):
+    with pytest.raises((TypeError, ValueError), match="max_seconds="):
+        ObliqueBARTRegressor(**SMALL).fit(*data, max_seconds=wrong)
+
+
+def test_there_is_time_for_a_round_if_there_is_for_half_of_it():
+    following = Schedule(2, 1000, 500, 2)
+    limit = rounds.TimeLimit.after(50.0)
+    assert rounds._is_time_for(following, 0.09, limit)
+    assert not rounds._is_time_for(following, 0.11, limit)
+    assert not rounds._is_time_for(following, 0.0, rounds.TimeLimit.after(0.0))
+    assert rounds._is_time_for(following, 1e9, None)
+    assert limit.share(5).seconds_left == pytest.approx(10.0, abs=0.1)
+
+
+# ---- Ctrl-C --------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_early_in_a_round_keeps_the_round_before(data, monkeypatch, arriving_in):
+    arriving_in(40)
+    model = ObliqueBARTRegressor(**SMALL, n_thin=40)
+    second = Schedule(2, 50, AUTO_DRAWS, 40).next_round(ENDLESS)
+    with (
+        pytest.warns(InterruptedFitWarning, match=r"before its chains had arrived.* 50 sweeps"),
+        interrupted_when(lambda sweeps: sweeps[0] > second.n_burn + 10, monkeypatch),
+    ):
+        model.fit(*data)
+    assert model.posterior_.schedule == Schedule(2, 50, AUTO_DRAWS, 40)
+    assert bytes_of(model) == bytes_of(explicit(model).fit(*data))
+
+
+def test_an_interrupt_late_in_a_round_keeps_its_draws(data, monkeypatch, arriving_in):
+    arriving_in(40)
+    model = ObliqueBARTRegressor(**SMALL, n_thin=40, n_jobs=2)
+    second = Schedule(2, 50, AUTO_DRAWS, 40).next_round(ENDLESS)
+    enough = second.n_burn + (rounds.FEWEST_DRAWS + 1) * second.n_thin
+    with (
+        pytest.warns(InterruptedFitWarning, match=r"keeps \d+ of 500 draws of 2 of 2"),
+        interrupted_when(lambda sweeps: min(sweeps) > enough, monkeypatch),
+    ):
+        model.fit(*data)
+    schedule = model.posterior_.schedule
+    assert (schedule.n_burn, schedule.n_thin) == (second.n_burn, second.n_thin)
+    assert rounds.FEWEST_DRAWS <= schedule.n_draws < AUTO_DRAWS
+    same = explicit(model).fit(*data)
+    np.testing.assert_array_equal(model.predict(data[0]), same.predict(data[0]))
+
+
+def test_an_interrupt_between_two_rounds_loses_nothing(data, monkeypatch):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(rounds, "measure_chains", interrupt)
+    model = ObliqueBARTRegressor(**SMALL)
+    with pytest.warns(InterruptedFitWarning, match="before its chains had arrived"):
+        model.fit(*data)
+    assert model.posterior_.schedule == Schedule(2, 50, AUTO_DRAWS, 1)
+
+
+# ---- what the user sees --------------------------------------------------------------------------
+
+
+def test_progress_tells_of_the_rounds(data, monkeypatch, arriving_in):
+    arriving_in(1)
+    console = Console(file=io.StringIO(), force_terminal=True, width=150)
+    monkeypatch.setattr("obliquebart.sampling.progress.QUIET_SECONDS", 0.0)
+    monkeypatch.setattr("obliquebart.sampling.progress.Console", lambda **_: console)
+    ObliqueBARTRegressor(**{**SMALL, "progress": True}).fit(*data)
+    shown = console.file.getvalue()
+    told = (
+        "550 sweeps: Monte Carlo share 2.3% (aim 1%), R-hat 1.040 (aim 1.02). On to 1,550 sweeps."
+    )
+    assert told in shown
+    assert "1,550 sweeps: Monte Carlo share 0.1%" in shown
+    assert "Arrived." in shown
+    assert "1550/1550" in shown
+    # One line per chain at the end, not one per chain and round.
+    assert shown[shown.rindex("Arrived.") :].count("chain 1") <= 2
+
+
+def test_a_chain_that_has_not_begun_its_round_waits():
+    progress = FitProgress(False)
+    assert progress._state({"sweep": 1000}) == "waiting"
