@@ -30,6 +30,7 @@ from obliquebart.model.parameters import (
     CheckedHyperparameters,
     Hyperparameters,
     RunLength,
+    SweepCost,
 )
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
@@ -145,10 +146,10 @@ class ObliqueBART(Savable, BaseEstimator):
             numbers: how many times a row counts. In both, 0 leaves the row out.
         max_seconds : float, optional
             Time after which the chains stop, by the clock; classes share it. With
-            ``n_draws="auto"``, a round is not begun unless there is time for half of it. If the
-            time is up in the first round, or before `n_draws` draws, the fit keeps those that
-            there are and warns. With it the draws depend on the speed of the machine. On joblib's
-            process backends, too, every chain stops in time.
+            ``n_draws="auto"`` it takes the place of the CPU seconds, and a round is not begun
+            unless there is time for half of it. If the time is up in the first round, or before
+            `n_draws` draws, the fit keeps those that there are and warns. The draws depend on the
+            speed of the machine. On joblib's process backends, too, every chain stops in time.
         checkpoint : str or path, optional
             A file in which the chains are saved while they run. If the process dies, the same
             call goes on from there, and the draws are those of an undisturbed fit, bit for bit.
@@ -292,7 +293,10 @@ class ObliqueBART(Savable, BaseEstimator):
                     )
                 yield request
 
-        runs = list(self._runs(problem, requests(), identity.max_sweeps, options.limit))
+        cost = None
+        if options.limit is None:
+            cost = SweepCost(problem.table.n_rows, parameters.n_trees, n_posteriors)
+        runs = list(self._runs(problem, requests(), length.max_sweeps(cost), options.limit))
         posteriors = equal_posteriors(
             [
                 Posterior.from_run(result, encoding, prior, problem.outcome.scale)

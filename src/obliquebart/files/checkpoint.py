@@ -20,7 +20,7 @@ from obliquebart.exceptions import CheckpointWarning, ModelFileError
 from obliquebart.files.arrays import ArrayReader, Arrays, field
 from obliquebart.files.chains import ChainReader, add_draws, add_state
 from obliquebart.files.container import Contents, new_header, pack, read_file, unpack, write_file
-from obliquebart.model.parameters import RunLength, Schedule, SweepCost
+from obliquebart.model.parameters import RunLength, Schedule
 from obliquebart.model.settings import settings_from_dict
 from obliquebart.model.training import ARGUMENTS, TrainingProblem, differences
 from obliquebart.sampling.chain import Chain, ChainProgress
@@ -43,18 +43,12 @@ class Identity(NamedTuple):
     """The calibrated settings of each posterior."""
     length: RunLength
 
-    @property
-    def max_sweeps(self) -> int:
-        """To how many sweeps of a chain rounds may lead; 0 if there is one round only."""
-        n_rows, n_trees = self.problem.table.n_rows, int(self.priors[0]["n_trees"])
-        return self.length.max_sweeps(SweepCost(n_rows, n_trees, len(self.priors)))
-
     def rounds(self) -> Iterator[Schedule]:
-        """Yield the schedules that chains may go through."""
+        """Yield the schedules that chains may go through, given time."""
         schedule: Schedule | None = self.length.first_round
         while schedule is not None:
             yield schedule
-            schedule = schedule.next_round(self.max_sweeps)
+            schedule = schedule.next_round(self.length.max_sweeps(None))
 
     def to_header(self) -> dict[str, Any]:
         """Return plain values for the header of the file."""

@@ -237,16 +237,23 @@ class RunLength:
         n_draws = AUTO_DRAWS if self.n_draws == "auto" else self.n_draws
         return Schedule(self.n_chains, self.n_burn, n_draws, self.n_thin)
 
-    def max_sweeps(self, cost: SweepCost) -> int:
-        """Return how many sweeps of a chain further rounds may lead to; 0 if there are none."""
-        return cost.affordable_sweeps(self.n_chains) if self.n_draws == "auto" else 0
+    def max_sweeps(self, cost: SweepCost | None) -> int:
+        """Return how many sweeps of a chain further rounds may lead to; 0 if there are none.
+
+        Without a cost there may be as many as there is time for.
+        """
+        if self.n_draws != "auto":
+            return 0
+        return MAX_SWEEPS if cost is None else cost.affordable_sweeps(self.n_chains)
 
 
 # Draws per chain of an automatic run: enough for quantiles, few enough for small files.
 AUTO_DRAWS = Schedule.n_draws
+# Of a chain; the number is never reached.
+MAX_SWEEPS = 2**31 - 1
 # CPU seconds of an automatic run, all chains and classes together: what somebody will wait for who
 # has asked for nothing. They are those of `SweepCost` and not of a clock, so that a result depends
-# on the seed only.
+# on the seed only. A limit by the clock, `max_seconds`, takes their place.
 AUTO_SECONDS = 60.0
 # Of a sweep on one core of a busy server: per tree, and per row and tree. Good to a factor of two;
 # docs/performance.md has figures of a quiet machine.

@@ -342,6 +342,32 @@ def interrupted(*words):
     return output, errors
 
 
+def test_fit_until_the_chains_agree(folder, tmp_path):
+    path = tmp_path / "m.obart"
+    args = ["--n-trees", "10", "--n-burn", "30", "--n-chains", "2", "--seed", "1", "-o", path]
+    run("fit", folder / "data.csv", "-t", "y", "--n-draws", "auto", *args)
+    posterior = obliquebart.load(path).posterior_
+    assert posterior.n_draws == 500
+    run("fit", folder / "data.csv", "-t", "y", *args)
+    assert obliquebart.load(path).posterior_.schedule == posterior.schedule
+    result = run("fit", folder / "data.csv", "-t", "y", "--n-draws", "many", *args, code=1)
+    assert "n_draws='many' must be" in " ".join(result.stderr.split())
+
+
+def test_fit_for_a_limited_time(folder, tmp_path):
+    path = tmp_path / "m.obart"
+    words = ["fit", folder / "data.csv", "-t", "y", "-o", path, *QUICK, "--n-draws", "1000000"]
+    result = run(*words, "--max-seconds", "0.5", "--json")
+    assert "time was up" in " ".join(result.stderr.split())
+    assert json.loads(result.stdout)["interrupted"] is False
+    assert 1 <= obliquebart.load(path).posterior_.n_draws < 1_000_000
+    path.unlink()
+    slow = ["--n-burn", "10000000", "--max-seconds", "0.1"]
+    result = run(*words, *slow, code=1)
+    assert "allow more time" in " ".join(result.stderr.split())
+    assert not path.exists()
+
+
 def test_an_interrupt_keeps_the_draws(folder, tmp_path):
     path = tmp_path / "m.obart"
     args = ["--n-burn", "0", "--n-trees", "50", "--set", "n_thin=500", "--json"]

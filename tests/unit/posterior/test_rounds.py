@@ -228,6 +228,7 @@ def test_the_most_that_a_default_fit_does(task, n_rows, n_posteriors):
 
 def test_a_number_of_draws_is_one_round():
     length = RunLength(n_draws=70)
+    assert length.max_sweeps(None) == 0
     assert length.first_round.n_draws == 70
     assert length.max_sweeps(SweepCost(10, 1, 1)) == 0
 
@@ -260,9 +261,9 @@ def test_time_that_is_not_needed_changes_nothing(data):
     assert bytes_of(ObliqueBARTRegressor(**SMALL).fit(*data, max_seconds=1e6)) == bytes_of(plain)
 
 
-def test_max_seconds_ends_an_automatic_run(data, monkeypatch, recwarn):
+def test_max_seconds_takes_the_place_of_the_cpu_seconds(data, monkeypatch, recwarn):
     monkeypatch.setattr(rounds, "measure_chains", lambda *_: ON_THE_WAY)
-    monkeypatch.setattr(parameters, "AUTO_SECONDS", 1e6)
+    monkeypatch.setattr(parameters, "AUTO_SECONDS", 0.0)
     model = ObliqueBARTRegressor(**SMALL)
     start = time.monotonic()
     model.fit(*data, max_seconds=0.8)
