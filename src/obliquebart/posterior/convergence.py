@@ -1,0 +1,186 @@
+"""How far from the end of endless chains are the predictions of these? In NumPy alone.
+
+`fit` asks at the end of every run, so this module does without ArviZ, whose import takes longer
+than the answer. Everything is computed for all rows at once.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray = NDArray[np.float64]
+Tier = Literal["fine", "more", "apart"]
+
+# Two halves of two draws each: shorter chains have no R-hat.
+SMALLEST_CHAIN = 4
+# A single chain is cut into as many batches as the default has chains. Few long ones: batches must
+# be long against the memory of the chain, which is hundreds of sweeps in an ensemble of trees.
+N_BATCHES = 8
+
+# Predictions are fine where Monte Carlo adds at most one hundredth to their variance: an interval
+# of a new outcome would have to be half a percent wider, and nobody sees the difference.
+FINE_SHARE = 0.01
+FINE_RHAT = 1.05
+FINE_SCALE_RHAT = 1.2
+# Beyond any of these the chains differ by more than a longer run of the same kind is likely to
+# repair.
+APART_SHARE = 0.05
+APART_RHAT = 1.2
+APART_SCALE_RHAT = 1.5
+# An automatic run stops where these hold. They are stricter than "fine", so that a fit that
+# stopped by itself stays fine at other rows than those it looked at.
+ARRIVED_SHARE = 0.01
+ARRIVED_RHAT = 1.02
+ARRIVED_SCALE_RHAT = 1.1
+
+
+class Convergence(NamedTuple):
+    """How well the chains know f at some rows, and the scales; NaN where it cannot be told.
+
+    The *share* of a variance is relative to the predictive variance: the posterior variance of f
+    plus that of the noise.
+    """
+
+    mc_share: float
+    """The variance of the overall mean of f because chains are finite, as a share; mean over
+    rows. Disagreement between chains is part of it."""
+    between_share: float
+    """The variance of the chains' means beyond what their movement explains, as a share; mean
+    over rows. Their movement is how far the two halves of a chain are apart. It stays where it is
+    however long the chains are, if each is caught in a place of its own. 0 for one chain."""
+    rhat_f: float
+    """Split R-hat of f; median over rows."""
+    scale_rhat: dict[str, float]
+    """Split R-hat of the logarithm of each scale."""
+    mcse: float
+    """Monte Carlo standard error of the mean of f, in its units; root mean square over rows."""
+
+    @property
+    def worst_scale_rhat(self) -> float:
+        """The largest R-hat of a scale; 1 if there is none."""
+        return max(self.scale_rhat.values(), default=1.0)
+
+    @property
+    def tier(self) -> Tier:
+        """What a user can do with the fit; "more" where that cannot be told."""
+        if self._within(FINE_SHARE, FINE_RHAT, FINE_SCALE_RHAT):
+            return "fine"
+        far = (
+            self.mc_share > APART_SHARE
+            or self.rhat_f > APART_RHAT
+            or self.worst_scale_rhat > APART_SCALE_RHAT
+        )
+        return "apart" if far else "more"
+
+    @property
+    def arrived(self) -> bool:
+        """Whether a run that chooses its own length may stop."""
+        return self._within(ARRIVED_SHARE, ARRIVED_RHAT, ARRIVED_SCALE_RHAT)
+
+    def _within(self, share: float, rhat: float, scale_rhat: float) -> bool:
+        return (
+            self.mc_share <= share
+            and self.rhat_f <= rhat
+            and all(value <= scale_rhat for value in self.scale_rhat.values())
+        )
+
+
+def measure_convergence(
+    f: FloatArray, noise_variance: ArrayLike, scales: Mapping[str, FloatArray]
+) -> Convergence:
+    """Return how well the chains know f at some rows, and the scales.
+
+    Parameters
+    ----------
+    f : ndarray of shape (n_chains, n_draws, n_rows)
+        Draws of f.
+    noise_variance : float or array-like of shape (n_rows,)
+        Posterior mean of the variance of the noise, in the square of f's units; 1 on the probit
+        scale.
+    scales : dict of str to ndarray of shape (n_chains, n_draws)
+        Draws of sigma and leaf_sd, where they are sampled.
+
+    Returns
+    -------
+    Convergence
+        All NaN where a chain has fewer than four draws.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> f = np.random.default_rng(0).normal(size=(4, 500, 10))
+    >>> measure_convergence(f, 1.0, {}).tier
+    'fine'
+    >>> f[1] += 3.0
+    >>> measure_convergence(f, 1.0, {}).tier
+    'apart'
+    """
+    f = np.asarray(f, dtype=np.float64)
+    n_chains, n_draws, n_rows = f.shape
+    if n_draws < SMALLEST_CHAIN or n_rows == 0:
+        rhats = dict.fromkeys(scales, math.nan) if n_draws < SMALLEST_CHAIN else _log_rhats(scales)
+        return Convergence(math.nan, math.nan, math.nan, rhats, math.nan)
+    variance = f.var(axis=(0, 1)) + np.broadcast_to(noise_variance, n_rows)
+    error = _variance_of_mean(f)
+    apart = np.zeros(n_rows)
+    if n_chains > 1:
+        apart = f.mean(axis=1).var(axis=0, ddof=1) - _variance_of_movement(f)
+    return Convergence(
+        mc_share=_mean_ratio(error, variance),
+        between_share=max(_mean_ratio(apart, variance), 0.0),
+        rhat_f=float(np.median(split_rhat(f))),
+        scale_rhat=_log_rhats(scales),
+        mcse=math.sqrt(error.mean()),
+    )
+
+
+def split_rhat(draws: FloatArray) -> FloatArray:
+    """Return the plain split R-hat of draws of shape (n_chains, n_draws, ...).
+
+    The chains' halves are compared as if they were chains. It is 1 for a constant, and infinite
+    where chains stand still at different values.
+    """
+    half = draws.shape[1] // 2
+    halves = np.concatenate([draws[:, :half], draws[:, -half:]])
+    within = halves.var(axis=1, ddof=1).mean(axis=0)
+    between = halves.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rhat = np.sqrt((half - 1) / half + between / within)
+    return np.where((within == 0) & (between == 0), 1.0, rhat)
+
+
+def _log_rhats(scales: Mapping[str, FloatArray]) -> dict[str, float]:
+    return {name: float(split_rhat(np.log(draws))) for name, draws in scales.items()}
+
+
+def _variance_of_mean(f: FloatArray) -> FloatArray:
+    """Return the variance of the overall mean at each row, from the means of independent parts."""
+    n_chains, n_draws, _ = f.shape
+    if n_chains > 1:
+        means = f.mean(axis=1)
+    else:
+        n_batches = min(N_BATCHES, n_draws // 2)
+        means = np.stack([batch.mean(axis=0) for batch in np.array_split(f[0], n_batches)])
+    variance: FloatArray = means.var(axis=0, ddof=1) / len(means)
+    return variance
+
+
+def _variance_of_movement(f: FloatArray) -> FloatArray:
+    """Return the variance of a chain's mean at each row, had it visited all the others' places.
+
+    If the halves of a chain are independent, (first - second)² / 4 has that expectation.
+    """
+    half = f.shape[1] // 2
+    first, second = f[:, :half].mean(axis=1), f[:, -half:].mean(axis=1)
+    variance: FloatArray = ((first - second) ** 2).mean(axis=0) / 4.0
+    return variance
+
+
+def _mean_ratio(part: FloatArray, whole: FloatArray) -> float:
+    """Return the mean of the ratios; nothing is no part of nothing."""
+    return float(np.divide(part, whole, out=np.zeros_like(part), where=whole > 0).mean())
