@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Iterator
 from os import PathLike
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
@@ -14,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
 from obliquebart.estimators.fitted import Fitted
+from obliquebart.estimators.judging import Judging
 from obliquebart.estimators.saving import Savable
 from obliquebart.exceptions import ConstantOutcomeWarning, InterruptedFitWarning, warn_caller
 from obliquebart.files.checkpoint import Checkpoint, Identity
@@ -52,7 +54,7 @@ class CheckpointOptions(NamedTuple):
         return None
 
 
-class ObliqueBART(Savable, BaseEstimator):
+class ObliqueBART(Savable, Judging, BaseEstimator):
     """The base of the estimators; each says by which likelihood it models outcomes."""
 
     _likelihood: ClassVar[Likelihood]
@@ -143,6 +145,7 @@ class ObliqueBART(Savable, BaseEstimator):
         parameters, schedule = self._checked_parameters()
         encoding, problem = self._read(parameters, X, y, sample_weight)
         outcome = problem.outcome
+        seconds = None
         if outcome.constant:
             warn_caller(self._likelihood.constant_warning(outcome), ConstantOutcomeWarning)
             shape = (schedule.n_chains, schedule.n_draws)
@@ -152,7 +155,9 @@ class ObliqueBART(Savable, BaseEstimator):
             ]
         else:
             options = CheckpointOptions(checkpoint, checkpoint_every)
+            start = time.perf_counter()
             posteriors = self._sample(parameters, schedule, encoding, problem, options)
+            seconds = time.perf_counter() - start if checkpoint is None else None
         n_draws = schedule.n_chains * schedule.n_draws
         if posteriors:
             n_draws = posteriors[0].n_chains * posteriors[0].n_draws
@@ -165,6 +170,7 @@ class ObliqueBART(Savable, BaseEstimator):
                 n_draws=n_draws,
                 training=problem,
                 fingerprint=problem.fingerprint(),
+                seconds=seconds,
             )
         )
 
@@ -201,6 +207,7 @@ class ObliqueBART(Savable, BaseEstimator):
         n_draws = check_count("n_draws", n_draws, 1)
         n_thin = check_count("n_thin", self.n_thin, 1)
         fitted = self._fitted
+        start = time.perf_counter()
         problem = self._same_problem(X, y, sample_weight)
         if problem.outcome.constant:
             posteriors = [
@@ -215,8 +222,13 @@ class ObliqueBART(Savable, BaseEstimator):
         n_kept = fitted.n_draws + self.n_chains * n_draws
         if posteriors:
             n_kept = posteriors[0].n_chains * posteriors[0].n_draws
+        seconds = fitted.seconds
+        if seconds is not None:
+            seconds += time.perf_counter() - start
         return self._set_fitted(
-            fitted._replace(posteriors=posteriors, training=problem, n_draws=n_kept)
+            fitted._replace(
+                posteriors=posteriors, training=problem, n_draws=n_kept, seconds=seconds
+            )
         )
 
     def _same_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
@@ -278,6 +290,8 @@ class ObliqueBART(Savable, BaseEstimator):
                 "convergence before using it.",
                 InterruptedFitWarning,
             )
+        else:
+            self._warn_if_apart(posteriors, problem)
         return posteriors
 
     def _continue(self, problem: TrainingProblem, schedule: Schedule) -> list[Posterior]:
@@ -303,6 +317,8 @@ class ObliqueBART(Savable, BaseEstimator):
                 "added.",
                 InterruptedFitWarning,
             )
+        else:
+            self._warn_if_apart(posteriors, problem)
         return posteriors
 
     def _runs(self, problem: TrainingProblem, requests: Iterable[RunRequest]) -> Iterator[Run]:
