@@ -36,8 +36,8 @@ HEADLINES: dict[Tier, str] = {
 NO_ROWS = "No verdict without rows: pass a table, such as the training table."
 # How many standard errors "within about" is: 19 rows of 20.
 WITHIN = 2.0
-# What is needed is an estimate; this much more makes it likely to be enough.
-SLACK = 1.25
+# Errors shrink a little more slowly than with the length: with this three of four fits have enough.
+SLACK = 1.5
 # Chains that disagree need much longer runs, or they are not worth trying.
 LONGER = 4
 # Of leaves in a fit whose chains disagree: fewer explanations of single rows.
@@ -182,7 +182,8 @@ def _about_remedies(worst: Evidence, pace: Pace | None) -> str:
         remedies.append(f"a prior with more noise (sigma_quantile={quantile})")
     if worst.n_chains > 1:
         remedies.append(f"more chains (n_chains={2 * worst.n_chains})")
-    return f"Try {', '.join(remedies[:-1])} or {remedies[-1]}."
+    *others, last = remedies
+    return f"Try {', '.join(others)} or {last}." if others else f"Try {last}."
 
 
 def _missing_draws(worst: Evidence) -> int:
