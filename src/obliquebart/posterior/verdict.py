@@ -105,11 +105,20 @@ def examine(
     blocks = [f for _, f in posterior.blocks(rows_between(table), n_jobs)]
     f = np.concatenate(blocks, axis=1) if blocks else np.zeros((shape[0] * shape[1], 0))
     likelihood = posterior.likelihood
-    noise = likelihood.noise_on_f(Given(f, likelihood.noise_of(posterior.trace))).mean(axis=0)
-    predictions = likelihood.mean(f).reshape(*shape, -1)
+    # In standard deviations of y, as squares of the user's numbers may overflow.
+    unit = posterior.scale.scale or 1.0
+    in_units = likelihood.trace_units(posterior.scale)
+    noise = {
+        name: values / unit if name in in_units else values
+        for name, values in likelihood.noise_of(posterior.trace).items()
+    }
+    variance = likelihood.noise_on_f(Given(f / unit, noise)).mean(axis=0)
+    scaled = (f / unit).reshape(*shape, -1)
+    found = measure_convergence(scaled, variance, sampled_scales(posterior))
+    predictions = (likelihood.mean(f) / unit).reshape(*shape, -1)
     return Evidence(
-        convergence=measure_convergence(f.reshape(*shape, -1), noise, sampled_scales(posterior)),
-        error=standard_error(predictions),
+        convergence=found._replace(mcse=found.mcse * unit),
+        error=standard_error(predictions) * unit,
         n_chains=shape[0],
         n_burn=int(posterior.burn_sigma.shape[1]),
         n_draws=shape[1],
