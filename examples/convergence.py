@@ -2,42 +2,41 @@
 Convergence, and more draws
 ===========================
 
-Has the chain forgotten its start, and are there enough draws? ``summary`` answers for sigma and
-for f at rows that you choose; ``sample_more`` goes on where the chains stopped.
+Are there enough draws? ``summary`` ends with a verdict; ``sample_more`` goes on where the chains
+stopped.
 """
 
 import warnings
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import make_friedman1
-from sklearn.exceptions import ConvergenceWarning
 
-from obliquebart import ObliqueBARTRegressor, plots
+from obliquebart import ConvergenceWarning, ObliqueBARTRegressor, plots
 
 X, y = make_friedman1(500, noise=1.0, random_state=0)
 
 # %%
-# Too short on purpose. What is wrong comes as a warning, and is part of the table.
+# Too short on purpose: ``fit`` warns where the chains disagree, and the verdict says the same.
 
-model = ObliqueBARTRegressor(n_burn=50, n_draws=100, random_state=0, progress=False).fit(X, y)
+model = ObliqueBARTRegressor(n_burn=20, n_draws=20, random_state=0, progress=False)
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", ConvergenceWarning)
-    print(model.posterior_.summary(X, rows=4))
+    model.fit(X, y)
+print(model.summary(rows=4))
 
 # %%
 # A longer run, then more draws from the same chains: the result is the same, bit for bit, as if
 # ``fit`` had been asked for all of them.
 
 model = ObliqueBARTRegressor(n_burn=1000, n_draws=500, random_state=0, progress=False).fit(X, y)
+print(model.summary(rows=0).verdict)
 model.sample_more(1500)
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", ConvergenceWarning)
-    print(model.posterior_.summary(X, rows=4))
+print(model.summary(rows=4))
 
 # %%
-# Still not below 1.01: sigma and the leaf scale move slowly where 200 trees explain nearly
-# everything about 500 rows. For a prediction, look at f at your rows: their Monte Carlo error
-# (MCSE) is now small against their standard deviation. For the tails of sigma, sample more.
+# Chains are slow where 200 trees explain nearly everything about 500 rows: sigma and the leaf scale
+# have few effective draws. Look at the size of the error that the verdict names: the outcomes
+# have noise of standard deviation 1.
 #
 # One line per chain. Left of zero is what was thrown away.
 

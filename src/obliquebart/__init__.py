@@ -15,6 +15,7 @@ from obliquebart.estimators.rotation import RandomRotation
 from obliquebart.exceptions import (
     CheckpointWarning,
     ConstantOutcomeWarning,
+    ConvergenceWarning,
     DoubtfulColumnWarning,
     InterruptedFitWarning,
     ModelFileError,
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 __all__ = [
     "CheckpointWarning",
     "ConstantOutcomeWarning",
+    "ConvergenceWarning",
     "DoubtfulColumnWarning",
     "InterruptedFitWarning",
     "ModelFileError",

@@ -6,6 +6,8 @@ import sys
 import warnings
 from pathlib import Path
 
+import sklearn.exceptions
+
 PACKAGE = str(Path(__file__).parent)
 
 
@@ -19,6 +21,13 @@ class CheckpointWarning(UserWarning):
 
 class ConstantOutcomeWarning(UserWarning):
     """The training outcomes are all equal, so the model is a constant without uncertainty."""
+
+
+class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore[misc]
+    """The chains disagree: intervals of f may be too narrow; the message says what to try.
+
+    It is also scikit-learn's warning of that name, for those who silence both at once.
+    """
 
 
 class DoubtfulColumnWarning(UserWarning):

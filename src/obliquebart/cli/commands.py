@@ -13,7 +13,7 @@ import obliquebart
 from obliquebart.cli import fit_task, results, write_table
 from obliquebart.cli.datafile import DataFile, FileError, read_data
 from obliquebart.cli.screen import INTERRUPTED, Screen, command
-from obliquebart.exceptions import InterruptedFitWarning
+from obliquebart.exceptions import ConvergenceWarning, InterruptedFitWarning
 from obliquebart.model.parameters import DEFAULTS, RUN_LENGTHS
 from obliquebart.study.cli import app as study
 
@@ -156,15 +156,15 @@ def fit(
     # The number of threads belongs to this machine, not to the model.
     model.set_params(n_jobs=None, progress="auto").save(path)
     screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
-    diagnoses = results.diagnose_all(model, problem.X)
-    screen.show(*results.diagnostics_parts(diagnoses))
+    judged = model.summary(problem.X)
+    screen.show(*results.summary_parts(judged))
     screen.finish(
         {
             "model": str(path),
             "seconds": round(seconds, 3),
             "interrupted": interrupted,
             **problem.to_dict(),
-            "diagnostics": {label: d.to_dict() for label, d in diagnoses.items()},
+            **judged.to_dict(),
         }
     )
     if interrupted:
@@ -175,6 +175,8 @@ def _fit(model: Any, problem: fit_task.FitTask, **options: Any) -> bool:
     """Fit, show the warnings, and say whether the user stopped it."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
+        # The verdict is shown after the fit.
+        warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(problem.X, problem.y, **options)
     for warning in caught:
         if issubclass(warning.category, UserWarning):
@@ -245,15 +247,15 @@ def summary(
     X = y = None
     if data is not None:
         X, y = _rows_for(model, read_data(data, delimiter, decimal), target, required=False)
-    diagnoses = results.diagnose_all(model, X, rows)
+    judged = model.summary(X, rows=rows)
     findings = results.findings(model, top)
     scores = None if y is None else results.scores(model, X, y)
-    screen.show(*results.model_parts(model), *results.diagnostics_parts(diagnoses))
+    screen.show(*results.model_parts(model), *results.summary_parts(judged))
     screen.show(*results.findings_parts(findings), *results.scores_parts(scores, model, X, y))
     screen.finish(
         {
             **results.model_to_dict(model),
-            "diagnostics": {label: d.to_dict() for label, d in diagnoses.items()},
+            **judged.to_dict(),
             "rules": {label: finding.to_dict() for label, finding in findings.items()},
             "scores": scores,
         }

@@ -19,7 +19,7 @@ from obliquebart.explain.overview import (
     labelled_posteriors,
     rule_overview,
 )
-from obliquebart.posterior.diagnostics import Diagnostics, diagnose
+from obliquebart.posterior.diagnostics import ModelSummary, verdict_text
 from obliquebart.table import Encoding
 
 
@@ -47,24 +47,15 @@ def has_text_labels(model: Any) -> bool:
     return classes is not None and classes.dtype.kind not in "biuf"
 
 
-def diagnose_all(model: Any, X: Any = None, rows: int = 10) -> dict[str, Diagnostics]:
-    """Return the diagnostics of each posterior; the label is empty where there is only one."""
-    return {
-        label: diagnose(posterior, X, rows, model.n_jobs)
-        for label, posterior in labelled_posteriors(model).items()
-    }
-
-
-def diagnostics_parts(diagnoses: dict[str, Diagnostics]) -> list[Table | str]:
-    """Return tables and sentences."""
+def summary_parts(summary: ModelSummary) -> list[Table | str]:
+    """Return tables, and the verdict in words."""
     parts: list[Table | str] = []
-    for label, diagnostics in diagnoses.items():
+    for label, diagnostics in summary.diagnostics.items():
         parts.append(diagnostics_table(diagnostics, f"{label}: " if label else ""))
         shares = [f"{move} {share:.0%}" for move, share in diagnostics.acceptance.items()]
         if shares:
             parts.append(f"Accepted moves: {', '.join(shares)}.")
-        parts += [f"! {sentence}" for sentence in diagnostics.advice]
-    return parts
+    return [*parts, verdict_text(summary.verdict)]
 
 
 def findings(model: Any, top: int) -> dict[str, RuleOverview]:

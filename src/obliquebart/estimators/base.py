@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from os import PathLike
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
 from obliquebart.estimators.fitted import Fitted
+from obliquebart.estimators.judging import Judging
 from obliquebart.estimators.saving import Savable
 from obliquebart.exceptions import (
     ConstantOutcomeWarning,
@@ -66,7 +68,7 @@ class FitOptions(NamedTuple):
         return None
 
 
-class ObliqueBART(Savable, BaseEstimator):
+class ObliqueBART(Savable, Judging, BaseEstimator):
     """The base of the estimators; each says by which likelihood it models outcomes."""
 
     _likelihood: ClassVar[Likelihood]
@@ -167,6 +169,7 @@ class ObliqueBART(Savable, BaseEstimator):
         parameters, length = self._checked_parameters()
         encoding, problem = self._read(parameters, X, y, sample_weight)
         outcome = problem.outcome
+        seconds = None
         if outcome.constant:
             warn_caller(self._likelihood.constant_warning(outcome), ConstantOutcomeWarning)
             shape = (length.n_chains, length.first_round.n_draws)
@@ -176,7 +179,9 @@ class ObliqueBART(Savable, BaseEstimator):
             ]
         else:
             options = FitOptions(limit, checkpoint, checkpoint_every)
+            start = time.perf_counter()
             posteriors = self._sample(parameters, length, encoding, problem, options)
+            seconds = time.perf_counter() - start if checkpoint is None else None
         n_draws = length.n_chains * length.first_round.n_draws
         if posteriors:
             n_draws = posteriors[0].n_chains * posteriors[0].n_draws
@@ -189,6 +194,7 @@ class ObliqueBART(Savable, BaseEstimator):
                 n_draws=n_draws,
                 training=problem,
                 fingerprint=problem.fingerprint(),
+                seconds=seconds,
             )
         )
 
@@ -225,6 +231,7 @@ class ObliqueBART(Savable, BaseEstimator):
         check_is_fitted(self)
         n_draws = check_count("n_draws", n_draws, 1)
         fitted = self._fitted
+        start = time.perf_counter()
         problem = self._same_problem(X, y, sample_weight)
         if problem.outcome.constant:
             posteriors = [
@@ -238,8 +245,13 @@ class ObliqueBART(Savable, BaseEstimator):
         n_kept = fitted.n_draws + self.n_chains * n_draws
         if posteriors:
             n_kept = posteriors[0].n_chains * posteriors[0].n_draws
+        seconds = fitted.seconds
+        if seconds is not None:
+            seconds += time.perf_counter() - start
         return self._set_fitted(
-            fitted._replace(posteriors=posteriors, training=problem, n_draws=n_kept)
+            fitted._replace(
+                posteriors=posteriors, training=problem, n_draws=n_kept, seconds=seconds
+            )
         )
 
     def _same_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
@@ -303,7 +315,8 @@ class ObliqueBART(Savable, BaseEstimator):
                 for prior, result in zip(settings, runs, strict=True)
             ]
         )
-        _warn_if_stopped(runs, posteriors[0], length)
+        if not _warn_if_stopped(runs, posteriors[0], length):
+            self._warn_if_apart(posteriors, problem)
         return posteriors
 
     def _continue(self, problem: TrainingProblem, n_draws: int) -> list[Posterior]:
@@ -329,6 +342,8 @@ class ObliqueBART(Savable, BaseEstimator):
                 f"Sampling was interrupted: {added} of {n_draws} draws per chain were added.",
                 InterruptedFitWarning,
             )
+        else:
+            self._warn_if_apart(posteriors, problem)
         return posteriors
 
     def _runs(
@@ -371,8 +386,8 @@ class ObliqueBART(Savable, BaseEstimator):
         return tags
 
 
-def _warn_if_stopped(runs: list[Run], kept: Posterior, length: RunLength) -> None:
-    """Warn if the user stopped a fit, or if the time was up in its first round."""
+def _warn_if_stopped(runs: list[Run], kept: Posterior, length: RunLength) -> bool:
+    """Warn if the user stopped a fit, or if the time was up in its first round; say whether."""
     endings = {run.ending for run in runs}
     first = length.first_round
     is_first = any(run.schedule.n_burn == first.n_burn for run in runs)
@@ -392,3 +407,6 @@ def _warn_if_stopped(runs: list[Run], kept: Posterior, length: RunLength) -> Non
         )
     elif "out of time" in endings and is_first and is_short:
         warn_caller(f"The time was up (max_seconds): {what}", TimeLimitWarning)
+    else:
+        return False
+    return True

@@ -27,3 +27,5 @@ class Fitted(NamedTuple):
     """None if a model file was written without."""
     fingerprint: Fingerprint
     """Of the training problem, also where that is not here."""
+    seconds: float | None = None
+    """How long sampling took; None after `load`, and where a checkpoint may have saved some."""

@@ -125,8 +125,7 @@ def rule_overview(posterior: Posterior, top: int = 10) -> RuleOverview:
 def labelled_posteriors(model: Any) -> dict[str, Posterior]:
     """Return the posteriors of a model by class; the label is empty where there is only one."""
     posteriors: list[Posterior] = model._fitted.posteriors
-    titles = model._likelihood.titles(model._fitted.classes)
-    labels = [f"{title}against the rest" if title else "" for title in titles]
+    labels = model._likelihood.labels(model._fitted.classes)
     return dict(zip(labels, posteriors, strict=True))
 
 

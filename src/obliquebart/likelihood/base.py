@@ -113,6 +113,11 @@ class Likelihood(ABC):
         """Return what distinguishes the posteriors of a model, one text for each of them."""
         return [""]
 
+    def labels(self, classes: NDArray[Any] | None) -> list[str]:
+        """Return the same in words, empty where there is only one posterior."""
+        titles = self.titles(classes)
+        return [f"{title}against the rest" if title else "" for title in titles]
+
     def part(self, outcome: Outcome, i: int) -> Outcome:
         """Return the outcome of posterior i of a model."""
         return outcome
@@ -164,6 +169,14 @@ class Likelihood(ABC):
     @abstractmethod
     def variance(self, given: Given) -> FloatArray:
         """Return the variance of an outcome of weight one."""
+
+    def noise_on_f(self, given: Given) -> FloatArray:
+        """Return the variance of the noise in the square of f's units, of weight one.
+
+        Monte Carlo errors of f are judged against it. Where the link is not the identity, the
+        variance of an outcome is not that.
+        """
+        return self.variance(given)
 
     def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray | None:
         """Return the standard deviation of normal noise per draw, in the engine's units.

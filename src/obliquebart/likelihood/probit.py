@@ -107,6 +107,10 @@ class Probit(Likelihood):
     def variance(self, given: Given) -> FloatArray:
         return np.asarray(ndtr(given.f) * ndtr(-given.f), dtype=np.float64)
 
+    def noise_on_f(self, given: Given) -> FloatArray:
+        """Return that of the latent outcome."""
+        return np.ones_like(given.f)
+
     def simulate(self, given: Given, random_state: np.random.RandomState) -> FloatArray:
         """Return 1 for the class, 0 for the others."""
         return np.asarray(

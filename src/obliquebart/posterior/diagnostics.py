@@ -1,4 +1,4 @@
-"""Have the chains converged? R-hat, effective sample sizes, errors of the means, and advice.
+"""Have the chains converged? R-hat, effective sample sizes, errors of means, and a verdict.
 
 The statistics are those of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-
 normalization, folding, and localization", Bayesian Analysis 16(2), computed by arviz-stats.
@@ -15,7 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
-from obliquebart.posterior.advice import SMALLEST_CHAIN, advise
+from obliquebart.posterior.convergence import SMALLEST_CHAIN
+from obliquebart.posterior.verdict import (
+    NO_ROWS,
+    Evidence,
+    Pace,
+    Verdict,
+    examine,
+    reach_verdict,
+)
+from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_count
 
 if TYPE_CHECKING:
@@ -47,14 +56,9 @@ class Quantity(NamedTuple):
         """Whether all draws are equal."""
         return self.sd == 0.0
 
-    @property
-    def is_f(self) -> bool:
-        """Whether it is f at a row."""
-        return self.name.startswith("f[")
-
 
 class Diagnostics:
-    """What `Posterior.summary` returns; prints as a table.
+    """What `Posterior.summary` returns; prints as a table and a verdict.
 
     Attributes
     ----------
@@ -65,15 +69,15 @@ class Diagnostics:
     trees : dict of str to float
         Posterior means of `n_leaves` and `depth` of a tree, and of `axis_share`, the share of
         axis-aligned rules among the continuous ones.
-    advice : list of str
-        What is wrong and what to do about it; empty if all is well.
-    findings : list of str
-        The same as keys of `advice.HEADLINES`.
+    evidence : Evidence or None
+        What the verdict is based on; None if there was no table.
     n_chains, n_draws, n_trees : int
         Chains, kept draws per chain, trees of an ensemble.
     """
 
-    def __init__(self, posterior: Posterior, quantities: list[Quantity]) -> None:
+    def __init__(
+        self, posterior: Posterior, quantities: list[Quantity], evidence: Evidence | None = None
+    ) -> None:
         trace = posterior.trace
         self.n_chains = posterior.n_chains
         self.n_draws = posterior.n_draws
@@ -89,14 +93,12 @@ class Diagnostics:
             for name in ("n_leaves", "depth", "axis_share")
             if not np.isnan(trace[name]).all()
         }
-        advice = advise(posterior, quantities)
-        self.advice = [entry.text for entry in advice]
-        self.findings = [entry.finding for entry in advice]
+        self.evidence = evidence
 
     @property
-    def converged(self) -> bool:
-        """Whether there is nothing to say against the chains."""
-        return not self.advice
+    def verdict(self) -> Verdict | None:
+        """How far predictions can be trusted; None if there was no table to predict."""
+        return None if self.evidence is None else reach_verdict([self.evidence])
 
     def __getitem__(self, name: str) -> Quantity:
         for quantity in self.quantities:
@@ -114,14 +116,17 @@ class Diagnostics:
         return str(self)
 
     def __str__(self) -> str:
+        return "\n".join([*self.lines(), "", verdict_text(self.verdict)])
+
+    def lines(self) -> list[str]:
+        """Return the table and the acceptance rates as lines of text."""
         lines = [f"{self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees"]
         if self.quantities:
             lines += ["", *_aligned([list(HEADINGS), *map(cells, self.quantities)])]
         if self.acceptance:
             shares = (f"{move} {share:.0%}" for move, share in self.acceptance.items())
             lines += ["", f"accepted: {', '.join(shares)}"]
-        lines += [f"! {sentence}" for sentence in self.advice]
-        return "\n".join(lines)
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values that JSON can hold; NaN becomes None.
@@ -141,9 +146,71 @@ class Diagnostics:
             ],
             "acceptance": self.acceptance,
             "trees": self.trees,
-            "advice": self.advice,
-            "converged": self.converged,
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
+
+
+class ModelSummary:
+    """What an estimator's `summary` returns; prints as tables and one verdict.
+
+    Attributes
+    ----------
+    diagnostics : dict of str to Diagnostics
+        Of each posterior, by class; the key is empty where there is only one.
+    verdict : Verdict or None
+        On all of them: that on the worst, which it names. None if there was no table to predict.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from obliquebart import ObliqueBARTRegressor
+    >>> x = np.random.default_rng(0).uniform(size=(60, 2))
+    >>> y = x[:, 0] + np.random.default_rng(1).normal(size=60)
+    >>> summary = ObliqueBARTRegressor(n_trees=20, random_state=0).fit(x, y).summary()
+    >>> summary.verdict.tier
+    'fine'
+    >>> summary["sigma"].ess_bulk > 100
+    True
+    """
+
+    def __init__(self, diagnostics: dict[str, Diagnostics], pace: Pace | None = None) -> None:
+        self.diagnostics = diagnostics
+        evidence = [each.evidence for each in diagnostics.values() if each.evidence is not None]
+        self.verdict = reach_verdict(evidence, pace) if evidence else None
+
+    def __getitem__(self, name: str) -> Quantity:
+        if len(self.diagnostics) != 1:
+            raise KeyError(f"{name}: there is one for each of `diagnostics`.")
+        (only,) = self.diagnostics.values()
+        return only[name]
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        lines = []
+        for label, diagnostics in self.diagnostics.items():
+            first, *rest = diagnostics.lines()
+            lines += [f"{label}: {first}" if label else first, *rest, ""]
+        return "\n".join([*lines, verdict_text(self.verdict)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values that JSON can hold; NaN becomes None.
+
+        Returns
+        -------
+        dict
+            With the attributes' names as keys.
+        """
+        return {
+            "diagnostics": {label: each.to_dict() for label, each in self.diagnostics.items()},
+            "verdict": None if self.verdict is None else self.verdict.to_dict(),
+        }
+
+
+def verdict_text(verdict: Verdict | None) -> str:
+    """Return a verdict in words, also where there is none."""
+    return NO_ROWS if verdict is None else str(verdict)
 
 
 HEADINGS = ("", "mean", "sd", "R-hat", "bulk ESS", "tail ESS", "MCSE", "5%", "95%")
@@ -163,13 +230,20 @@ def cells(quantity: Quantity) -> list[str]:
 
 
 def diagnose(
-    posterior: Posterior, X: Any = None, rows: int | Sequence[int] = 10, n_jobs: int | None = None
+    posterior: Posterior,
+    table: EncodedTable | None = None,
+    rows: int | Sequence[int] = 10,
+    n_jobs: int | None = None,
+    label: str = "",
 ) -> Diagnostics:
     """Compute the diagnostics of a posterior; see `Posterior.summary`."""
     draws = {name: posterior.trace[name] for name in scalar_names(posterior)}
-    if X is not None:
-        draws |= f_at_rows(posterior, X, rows, n_jobs)
-    return Diagnostics(posterior, [measure(name, values) for name, values in draws.items()])
+    evidence = None
+    if table is not None and table.n_rows:
+        draws |= f_at_rows(posterior, table, rows, n_jobs)
+        evidence = examine(posterior, table, label, n_jobs)
+    quantities = [measure(name, values) for name, values in draws.items()]
+    return Diagnostics(posterior, quantities, evidence)
 
 
 def scalar_names(posterior: Posterior) -> list[str]:
@@ -241,16 +315,18 @@ def choose_rows(rows: int | Sequence[int], n_rows: int) -> NDArray[np.intp]:
 
 
 def f_at_rows(
-    posterior: Posterior, X: Any, rows: int | Sequence[int], n_jobs: int | None = None
+    posterior: Posterior,
+    table: EncodedTable,
+    rows: int | Sequence[int],
+    n_jobs: int | None = None,
 ) -> dict[str, FloatArray]:
-    """Return the draws of f at some rows of X, each of shape (n_chains, n_draws), by name."""
-    columns = posterior.encode(X)
-    chosen = choose_rows(rows, columns.n_rows)
+    """Return the draws of f at some rows, each of shape (n_chains, n_draws), by name."""
+    chosen = choose_rows(rows, table.n_rows)
     shape = (posterior.n_chains, posterior.n_draws)
     names = iter(f"f[{row}]" for row in chosen)
     return {
         next(names): draws.reshape(shape)
-        for _, block in posterior.blocks(columns.take(chosen), n_jobs)
+        for _, block in posterior.blocks(table.take(chosen), n_jobs)
         for draws in block.T
     }
 

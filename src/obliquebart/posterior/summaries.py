@@ -7,10 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 
 from obliquebart.documentation import shared_parameters
-from obliquebart.exceptions import warn_caller
 from obliquebart.explain import rules, trees
 from obliquebart.posterior import arviz, diagnostics
 
@@ -32,26 +30,27 @@ class PosteriorSummaries:
     ) -> diagnostics.Diagnostics:
         """Say how well the chains have explored the posterior.
 
-        Rank-normalised R-hat, bulk and tail effective sample sizes (ESS) and the Monte Carlo error
-        of the mean (MCSE) of sigma, theta and, given a table, of f at some of its rows; and how
-        often each move was accepted. Predictions need f, so pass X: f is what has to converge.
+        A verdict (fine for predictions, more draws would help, or the chains disagree), and a
+        table: rank-normalised R-hat, bulk and tail effective sample sizes (ESS) and the Monte
+        Carlo error of the mean (MCSE) of sigma, theta and, given a table, of f at some of its
+        rows; and how often each move was accepted.
 
         Parameters
         ----------
         X : table of shape (n, n_features), optional
-            Where to look at f; the training table is a good choice.
+            Where to look at f; the training table is a good choice, and the verdict then is about
+            rows that are like it but new. Without it there is no verdict.
         rows : int or sequence of int, default=10
-            How many rows of X, evenly spread, or which ones.
+            How many rows of X the table shows, evenly spread, or which ones.
 
         Returns
         -------
         Diagnostics
-            Prints as a table; `quantities`, `acceptance`, `advice`, `to_dict()`.
+            Prints as a table and a verdict; `quantities`, `acceptance`, `verdict`, `to_dict()`.
 
-        Warns
-        -----
-        sklearn.exceptions.ConvergenceWarning
-            With advice, where an R-hat is above 1.01 or an ESS below 100 per chain.
+        See Also
+        --------
+        ObliqueBARTRegressor.summary : The same for a model, which knows its training rows.
 
         Examples
         --------
@@ -62,10 +61,8 @@ class PosteriorSummaries:
         >>> model.posterior_.summary()["sigma"].ess_bulk > 100
         True
         """
-        result = diagnostics.diagnose(self, X, rows, n_jobs)
-        if result.advice:
-            warn_caller(" ".join(result.advice), ConvergenceWarning)
-        return result
+        table = None if X is None else self.encode(X)
+        return diagnostics.diagnose(self, table, rows, n_jobs)
 
     @documented
     def to_arviz(

@@ -24,8 +24,7 @@ from obliquebart.explain.overview import (
 )
 from obliquebart.explain.trees import Tree
 from obliquebart.files.container import write_file
-from obliquebart.posterior.advice import HEADLINES
-from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells, diagnose
+from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, ModelSummary, cells
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.report import pictures
 from obliquebart.report.pictures import Picture
@@ -35,7 +34,6 @@ from obliquebart.table.levels import LevelTable
 MAX_CLASSES = 6
 SHOWN_COLUMNS = 15
 N_ROWS_OF_F = 10
-MAX_ADVICE = 3
 # Longer texts in a table need room, or a phone breaks them into a column of words.
 LONG_WORD = 12
 
@@ -109,13 +107,13 @@ def report_html(
 
     posteriors = labelled_posteriors(model)
     shown = dict(list(posteriors.items())[:MAX_CLASSES])
-    diagnoses = {key: diagnose(p, X, N_ROWS_OF_F, model.n_jobs) for key, p in posteriors.items()}
+    summary = model.summary(X, rows=N_ROWS_OF_F)
     overviews = {key: rule_overview(posterior, SHOWN_COLUMNS) for key, posterior in shown.items()}
     evaluation = evaluate(model, X, y, n_jobs=model.n_jobs)
     seen = is_training_data(model, X, y)
     parts = [
-        _in_short(diagnoses, evaluation, overviews, seen),
-        _convergence(shown, diagnoses),
+        _in_short(summary, evaluation, overviews, seen),
+        _convergence(shown, summary.diagnostics),
         _predictions(evaluation, seen),
         *([_rules(shown, overviews, X)] if shown else []),
         _fitting(model),
@@ -140,25 +138,16 @@ def _lead(model: Any, evaluation: Evaluation, source: str | None) -> str:
 
 
 def _in_short(
-    diagnoses: dict[str, Diagnostics],
+    summary: ModelSummary,
     evaluation: Evaluation,
     overviews: dict[str, RuleOverview],
     seen: bool,
 ) -> Part:
-    advice = [
-        f"{label}: {sentence}" if label else sentence
-        for label, diagnostics in diagnoses.items()
-        for sentence in diagnostics.advice
-    ]
-    if advice:
-        findings = {finding for d in diagnoses.values() for finding in d.findings}
-        headline = next(words for finding, words in HEADLINES.items() if finding in findings)
-        verdict = [f"<strong>{headline}</strong>", *map(_text, advice[:MAX_ADVICE])]
-        if len(advice) > MAX_ADVICE:
-            verdict.append(f"{len(advice) - MAX_ADVICE} more of this kind are in the tables below.")
-    else:
-        verdict = ["<strong>The chains agree</strong>: every R-hat is at most 1.01."]
-    body = _verdict(verdict, good=not advice)
+    body = ""
+    verdict = summary.verdict
+    if verdict is not None:
+        lines = [f"<strong>{_text(verdict.headline)}</strong>", *map(_text, verdict.sentences)]
+        body += _verdict(lines, good=verdict.tier == "fine")
     scores = pictures.in_words(evaluation)
     body += f"<p>{_text(f'Scores: {scores}.')}</p>"
     if seen:
@@ -179,10 +168,10 @@ def _in_short(
 
 def _convergence(posteriors: dict[str, Posterior], diagnoses: dict[str, Diagnostics]) -> Part:
     body = (
-        "<p>R-hat compares the chains: 1 is agreement, above 1.01 they have not yet forgotten "
-        "where they started. The effective sample size (ESS) says how many independent draws they "
-        "are worth, for the middle (bulk) and the ends (tail); it should be 100 per chain or more. "
-        "f[i] is the prediction at row i.</p>"
+        "<p>R-hat compares the chains: 1 is agreement. The effective sample size (ESS) says how "
+        "many independent draws they are worth, for the middle (bulk) and the ends (tail). MCSE is "
+        "the Monte Carlo standard error of the mean: how far it is from that of endless chains. "
+        "f[i] is the prediction at row i. The verdict at the top is about rows between these.</p>"
     )
     for i, (label, posterior) in enumerate(posteriors.items()):
         diagnostics = diagnoses[label]

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import obliquebart
 from helpers import small_models
 from obliquebart.cli import app, datafile
+from obliquebart.posterior.verdict import HEADLINES
 
 QUICK = ["--n-trees", "10", "--n-burn", "30", "--n-draws", "20", "--n-chains", "2", "--seed", "1"]
 
@@ -61,6 +62,9 @@ def test_fit_shows_types_and_convergence(folder, tmp_path):
     assert "Fitted in" in words
     assert "R-hat" in result.stdout
     assert "sigma" in result.stdout
+    assert any(headline in result.stdout for headline in HEADLINES.values())
+    # Once, with the results.
+    assert not any(headline in result.stderr for headline in HEADLINES.values())
     quiet = run("fit", folder / "data.csv", "-t", "y", "-o", tmp_path / "m.obart", "-q", *QUICK)
     assert "categorical" not in quiet.stderr
 
@@ -73,6 +77,7 @@ def test_fit_as_json(folder, tmp_path):
     assert answer["model"] == str(path)
     assert answer["columns"]["colour"] == "categorical"
     assert answer["diagnostics"][""]["n_chains"] == 2
+    assert answer["verdict"]["headline"] == HEADLINES[answer["verdict"]["tier"]]
     assert answer["interrupted"] is False
 
 

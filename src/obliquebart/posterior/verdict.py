@@ -1,0 +1,230 @@
+"""What a user can do with the predictions of a fit: three tiers, in the same words everywhere."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from obliquebart.likelihood import Given
+from obliquebart.model.parameters import PRESETS, Schedule
+from obliquebart.posterior.convergence import (
+    FINE_RHAT,
+    FINE_SCALE_RHAT,
+    FINE_SHARE,
+    SMALLEST_CHAIN,
+    Convergence,
+    FloatArray,
+    Tier,
+    measure_convergence,
+    standard_error,
+)
+from obliquebart.posterior.probes import rows_between
+from obliquebart.table.encoded import EncodedTable
+
+if TYPE_CHECKING:
+    from obliquebart.posterior.posterior import Posterior
+
+HEADLINES: dict[Tier, str] = {
+    "fine": "Fine for predictions.",
+    "more": "More draws would help.",
+    "apart": "The chains disagree.",
+}
+# Where nothing can be said about predictions.
+NO_ROWS = "No verdict without rows: pass a table, such as the training table."
+# How many standard errors "within about" is: 19 rows of 20.
+WITHIN = 2.0
+# Errors shrink a little more slowly than with the length: with this three of four fits have enough.
+SLACK = 1.5
+# Chains that disagree need much longer runs, or they are not worth trying.
+LONGER = 4
+# Of leaves in a fit whose chains disagree: fewer explanations of single rows.
+SAFE_LEAF = 5
+
+
+class Pace(NamedTuple):
+    """How long a fit took, to say how long more of it would take."""
+
+    seconds: float
+    n_thin: int
+
+
+class Evidence(NamedTuple):
+    """What is known about the chains of one posterior."""
+
+    convergence: Convergence
+    error: float
+    """Monte Carlo standard error of predictions (of probabilities, for labels)."""
+    n_chains: int
+    n_burn: int
+    n_draws: int
+    """Kept, per chain."""
+    settings: dict[str, Any]
+    has_classes: bool
+    label: str
+    """What distinguishes the posterior from others of the same model; may be empty."""
+
+    @property
+    def badness(self) -> tuple[int, float]:
+        """A key that sorts the worst last."""
+        return list(HEADLINES).index(self.convergence.tier), self.convergence.mc_share
+
+
+class Verdict(NamedTuple):
+    """How far the predictions of a fit can be trusted; prints as a headline and sentences."""
+
+    tier: Tier
+    """"fine" (for predictions), "more" (draws would help) or "apart" (the chains disagree)."""
+    headline: str
+    """The same in words."""
+    sentences: tuple[str, ...]
+    """How large the Monte Carlo error is, and what to do about it."""
+    error: float
+    """Monte Carlo standard error of predictions, in the units of y, or of probabilities."""
+    more_draws: int | None
+    """In the tier "more": draws per chain that `sample_more` should add."""
+    seconds: float | None
+    """About how long that takes, where it is known."""
+
+    def __str__(self) -> str:
+        return " ".join([self.headline, *self.sentences])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold; NaN becomes None."""
+        error = self.error if math.isfinite(self.error) else None
+        return {**self._asdict(), "sentences": list(self.sentences), "error": error}
+
+
+def examine(
+    posterior: Posterior, table: EncodedTable, label: str = "", n_jobs: int | None = None
+) -> Evidence:
+    """Look at the chains of a posterior at some rows between those of a table."""
+    shape = (posterior.n_chains, posterior.n_draws)
+    blocks = [f for _, f in posterior.blocks(rows_between(table), n_jobs)]
+    f = np.concatenate(blocks, axis=1) if blocks else np.zeros((shape[0] * shape[1], 0))
+    likelihood = posterior.likelihood
+    # In standard deviations of y, as squares of the user's numbers may overflow.
+    unit = posterior.scale.scale or 1.0
+    in_units = likelihood.trace_units(posterior.scale)
+    noise = {
+        name: values / unit if name in in_units else values
+        for name, values in likelihood.noise_of(posterior.trace).items()
+    }
+    variance = likelihood.noise_on_f(Given(f / unit, noise)).mean(axis=0)
+    scaled = (f / unit).reshape(*shape, -1)
+    found = measure_convergence(scaled, variance, sampled_scales(posterior))
+    predictions = (likelihood.mean(f) / unit).reshape(*shape, -1)
+    return Evidence(
+        convergence=found._replace(mcse=found.mcse * unit),
+        error=standard_error(predictions) * unit,
+        n_chains=shape[0],
+        n_burn=int(posterior.burn_sigma.shape[1]),
+        n_draws=shape[1],
+        settings=posterior.settings,
+        has_classes=likelihood.has_classes,
+        label=label,
+    )
+
+
+def sampled_scales(posterior: Posterior) -> dict[str, FloatArray]:
+    """Return the draws of the scales of noise and leaf outputs that are not fixed."""
+    names = [*(scalar.name for scalar in posterior.likelihood.noise), "leaf_sd"]
+    draws = {name: posterior.trace[name] for name in names}
+    return {name: values for name, values in draws.items() if values.min() < values.max()}
+
+
+def reach_verdict(evidence: Sequence[Evidence], pace: Pace | None = None) -> Verdict:
+    """Return the verdict on a model: that on its worst posterior."""
+    worst = max(evidence, key=lambda each: each.badness)
+    tier = worst.convergence.tier
+    more = None
+    if worst.n_draws < SMALLEST_CHAIN:
+        draws = "One draw per chain is" if worst.n_draws == 1 else f"{worst.n_draws} draws are"
+        sentences = [f"{draws} too few to tell how good predictions are: raise n_draws."]
+    else:
+        sentences = [_about_error(worst)]
+        if tier == "more":
+            more = _missing_draws(worst)
+            sentences.append(_about_more(worst, more, pace))
+        elif tier == "apart":
+            sentences.append(_about_remedies(worst, pace))
+    if worst.n_chains == 1:
+        chains = f"n_chains={Schedule().n_chains}"
+        sentences.append(f"One chain cannot show what it has missed: fit with {chains}.")
+    seconds = None if more is None or pace is None else _seconds(worst, more, pace)
+    return Verdict(tier, HEADLINES[tier], tuple(sentences), worst.error, more, seconds)
+
+
+def _about_error(worst: Evidence) -> str:
+    what = "probabilities" if worst.has_classes else "predictions"
+    error = f"within about ±{WITHIN * worst.error:.2g} of what endless chains would give"
+    where = f", the worst of them for {worst.label}" if worst.label else ""
+    if worst.convergence.tier != "apart":
+        return f"{what.capitalize()} are {error}{where}."
+    return (
+        f"They have found different explanations of the data: {what} are an average over these, "
+        f"{error}{where}, and intervals of f may be too narrow."
+    )
+
+
+def _about_more(worst: Evidence, more: int, pace: Pace | None) -> str:
+    sentence = f"sample_more({more}) should be enough"
+    if pace is not None:
+        sentence += f"; it takes about {_duration(_seconds(worst, more, pace))}"
+    return sentence + "."
+
+
+def _about_remedies(worst: Evidence, pace: Pace | None) -> str:
+    settings = worst.settings
+    n_burn, n_draws = LONGER * max(worst.n_burn, 1), LONGER * worst.n_draws
+    took = f", about {_duration(LONGER * pace.seconds)}" if pace is not None else ""
+    remedies = [f"a longer run (n_burn={n_burn}, n_draws={n_draws}{took})"]
+    if not settings.get("p_change") and not settings.get("p_perturb"):
+        ours = PRESETS["default"]
+        remedies.append(f"more moves (p_change={ours.p_change}, p_perturb={ours.p_perturb})")
+    if settings.get("min_samples_leaf", 0) < SAFE_LEAF:
+        remedies.append(f"larger leaves (min_samples_leaf={SAFE_LEAF})")
+    if not settings.get("sigma_fixed", True):
+        quantile = PRESETS["paper"].sigma_quantile
+        remedies.append(f"a prior with more noise (sigma_quantile={quantile})")
+    if worst.n_chains > 1:
+        remedies.append(f"more chains (n_chains={2 * worst.n_chains})")
+    *others, last = remedies
+    return f"Try {', '.join(others)} or {last}." if others else f"Try {last}."
+
+
+def _missing_draws(worst: Evidence) -> int:
+    """Return how many draws each chain lacks: errors, squared, shrink with the length."""
+    found = worst.convergence
+    factor = max(
+        found.mc_share / FINE_SHARE,
+        _excess(found.rhat_f) / _excess(FINE_RHAT),
+        _excess(found.worst_scale_rhat) / _excess(FINE_SCALE_RHAT),
+    )
+    return _round_up((SLACK * factor - 1.0) * worst.n_draws)
+
+
+def _excess(rhat: float) -> float:
+    """Return the variance between halves of chains over that within."""
+    return max(rhat**2 - 1.0, 0.0)
+
+
+def _seconds(worst: Evidence, more: int, pace: Pace) -> float:
+    n_sweeps = worst.n_burn + worst.n_draws * pace.n_thin
+    return pace.seconds * more * pace.n_thin / n_sweeps
+
+
+def _round_up(needed: float) -> int:
+    """Round up to one digit: the number is an estimate."""
+    unit = int(10 ** int(math.log10(max(needed, 1.0))))
+    return math.ceil(needed / unit) * unit
+
+
+def _duration(seconds: float) -> str:
+    """Return a time to wait in words."""
+    if seconds < 90.0:
+        return f"{max(math.ceil(seconds), 1)} s"
+    minutes = math.ceil(seconds / 60.0)
+    return f"{minutes} min" if minutes < 90 else f"{minutes / 60.0:.0f} h"
