@@ -14,7 +14,7 @@ from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.convergence import SMALLEST_CHAIN
 from obliquebart.posterior.diagnostics import ModelSummary, diagnose
 from obliquebart.posterior.posterior import Posterior
-from obliquebart.posterior.verdict import Pace, examine, reach_verdict
+from obliquebart.posterior.verdict import examine, reach_verdict
 
 
 class Judging:
@@ -22,7 +22,6 @@ class Judging:
 
     _likelihood: ClassVar[Likelihood]
     _fitted: Fitted
-    n_thin: int
     n_jobs: int | None
 
     def summary(self, X: Any = None, *, rows: int | Sequence[int] = 10) -> ModelSummary:
@@ -51,13 +50,12 @@ class Judging:
         table = None if fitted.training is None else fitted.training.table
         if X is not None:
             table = fitted.encoding.transform(X)
-        pace = None if fitted.seconds is None else Pace(fitted.seconds, self.n_thin)
         labels = self._likelihood.labels(fitted.classes)
         diagnostics = {
             label: diagnose(posterior, table, rows, self.n_jobs, label)
             for label, posterior in zip(labels, fitted.posteriors, strict=True)
         }
-        return ModelSummary(diagnostics, pace)
+        return ModelSummary(diagnostics, fitted.seconds)
 
     def _warn_if_apart(self, posteriors: list[Posterior], problem: TrainingProblem) -> None:
         """Warn where chains disagree; fewer draws than can be judged are the user's intention."""

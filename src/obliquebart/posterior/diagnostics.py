@@ -19,7 +19,6 @@ from obliquebart.posterior.convergence import SMALLEST_CHAIN
 from obliquebart.posterior.verdict import (
     NO_ROWS,
     Evidence,
-    Pace,
     Verdict,
     examine,
     reach_verdict,
@@ -173,10 +172,10 @@ class ModelSummary:
     True
     """
 
-    def __init__(self, diagnostics: dict[str, Diagnostics], pace: Pace | None = None) -> None:
+    def __init__(self, diagnostics: dict[str, Diagnostics], took: float | None = None) -> None:
         self.diagnostics = diagnostics
         evidence = [each.evidence for each in diagnostics.values() if each.evidence is not None]
-        self.verdict = reach_verdict(evidence, pace) if evidence else None
+        self.verdict = reach_verdict(evidence, took) if evidence else None
 
     def __getitem__(self, name: str) -> Quantity:
         if len(self.diagnostics) != 1:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from obliquebart.likelihood import LIKELIHOODS, Given
 from obliquebart.model.parameters import Schedule
 from obliquebart.posterior.convergence import (
     ARRIVED_RHAT,
@@ -19,15 +20,13 @@ from obliquebart.posterior.convergence import (
     Convergence,
     measure_convergence,
 )
-from obliquebart.posterior.diagnostics import choose_rows
 from obliquebart.posterior.joining import as_burn_in
+from obliquebart.posterior.probes import rows_between
 from obliquebart.sampling.chain import Chain, ChainProgress
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import Run, RunRequest, run
 from obliquebart.validation import effective_jobs
 
-# Training rows at which f is looked at: enough for a mean and a median over them.
-N_ROWS_LOOKED_AT = 64
 # If a round is stopped, its draws count if each chain has so many of them; else those of the round
 # before do. They are further apart, and later, than those, so fewer are as good.
 FEWEST_DRAWS = 50
@@ -128,16 +127,15 @@ def _run_rounds(
 def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> Convergence:
     """Return how far finished chains of one posterior have got, in the engine's units."""
     problem, settings = request.problem, request.settings
-    rows = choose_rows(N_ROWS_LOOKED_AT, problem.table.n_rows)
-    x = problem.table.take(rows).to_core()
+    likelihood = LIKELIHOODS[settings.likelihood]
+    x = rows_between(problem.table).to_core()
     f = np.stack([chain.draws.predict(x, "identity", 0.0, n_threads) for chain in chains])
-    trace = {name: np.stack([c.trace[name] for c in chains]) for name in ("sigma", "leaf_sd")}
-    noise = np.full(len(rows), np.mean(trace["sigma"] ** 2))
-    if problem.outcome.weights is not None:
-        noise /= problem.outcome.weights[rows]
+    trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
+    given = Given(f.astype(np.float64), likelihood.noise_of(trace, (*f.shape[:2], 1)))
     is_fixed = {"sigma": settings.sigma_fixed, "leaf_sd": settings.leaf_sd_fixed}
-    scales = {name: draws for name, draws in trace.items() if not is_fixed[name]}
-    return measure_convergence(f.astype(np.float64), noise, scales)
+    scales = {name: trace[name] for name in is_fixed if not is_fixed[name]}
+    noise = likelihood.noise_on_f(given).mean(axis=(0, 1))
+    return measure_convergence(given.f, noise, scales)
 
 
 def _better(stopped: Run, before: Run | None) -> Run:

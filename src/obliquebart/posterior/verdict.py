@@ -44,13 +44,6 @@ LONGER = 4
 SAFE_LEAF = 5
 
 
-class Pace(NamedTuple):
-    """How long a fit took, to say how long more of it would take."""
-
-    seconds: float
-    n_thin: int
-
-
 class Evidence(NamedTuple):
     """What is known about the chains of one posterior."""
 
@@ -61,6 +54,7 @@ class Evidence(NamedTuple):
     n_burn: int
     n_draws: int
     """Kept, per chain."""
+    n_thin: int
     settings: dict[str, Any]
     has_classes: bool
     label: str
@@ -120,8 +114,9 @@ def examine(
         convergence=found._replace(mcse=found.mcse * unit),
         error=standard_error(predictions) * unit,
         n_chains=shape[0],
-        n_burn=int(posterior.burn_sigma.shape[1]),
+        n_burn=posterior.schedule.n_burn,
         n_draws=shape[1],
+        n_thin=posterior.schedule.n_thin,
         settings=posterior.settings,
         has_classes=likelihood.has_classes,
         label=label,
@@ -135,7 +130,7 @@ def sampled_scales(posterior: Posterior) -> dict[str, FloatArray]:
     return {name: values for name, values in draws.items() if values.min() < values.max()}
 
 
-def reach_verdict(evidence: Sequence[Evidence], pace: Pace | None = None) -> Verdict:
+def reach_verdict(evidence: Sequence[Evidence], took: float | None = None) -> Verdict:
     """Return the verdict on a model: that on its worst posterior."""
     worst = max(evidence, key=lambda each: each.badness)
     tier = worst.convergence.tier
@@ -147,13 +142,13 @@ def reach_verdict(evidence: Sequence[Evidence], pace: Pace | None = None) -> Ver
         sentences = [_about_error(worst)]
         if tier == "more":
             more = _missing_draws(worst)
-            sentences.append(_about_more(worst, more, pace))
+            sentences.append(_about_more(worst, more, took))
         elif tier == "apart":
-            sentences.append(_about_remedies(worst, pace))
+            sentences.append(_about_remedies(worst, took))
     if worst.n_chains == 1:
         chains = f"n_chains={Schedule().n_chains}"
         sentences.append(f"One chain cannot show what it has missed: fit with {chains}.")
-    seconds = None if more is None or pace is None else _seconds(worst, more, pace)
+    seconds = None if more is None or took is None else _seconds(worst, more, took)
     return Verdict(tier, HEADLINES[tier], tuple(sentences), worst.error, more, seconds)
 
 
@@ -169,18 +164,19 @@ def _about_error(worst: Evidence) -> str:
     )
 
 
-def _about_more(worst: Evidence, more: int, pace: Pace | None) -> str:
+def _about_more(worst: Evidence, more: int, took: float | None) -> str:
     sentence = f"sample_more({more}) should be enough"
-    if pace is not None:
-        sentence += f"; it takes about {_duration(_seconds(worst, more, pace))}"
+    if took is not None:
+        sentence += f"; it takes about {_duration(_seconds(worst, more, took))}"
     return sentence + "."
 
 
-def _about_remedies(worst: Evidence, pace: Pace | None) -> str:
+def _about_remedies(worst: Evidence, took: float | None) -> str:
     settings = worst.settings
-    n_burn, n_draws = LONGER * max(worst.n_burn, 1), LONGER * worst.n_draws
-    took = f", about {_duration(LONGER * pace.seconds)}" if pace is not None else ""
-    remedies = [f"a longer run (n_burn={n_burn}, n_draws={n_draws}{took})"]
+    n_burn, n_thin = LONGER * max(worst.n_burn, 1), LONGER * worst.n_thin
+    duration = f", about {_duration(LONGER * took)}" if took is not None else ""
+    longer = f"n_burn={n_burn}, n_draws={worst.n_draws}, n_thin={n_thin}"
+    remedies = [f"a longer run ({longer}{duration})"]
     if not settings.get("p_change") and not settings.get("p_perturb"):
         ours = PRESETS["default"]
         remedies.append(f"more moves (p_change={ours.p_change}, p_perturb={ours.p_perturb})")
@@ -211,9 +207,9 @@ def _excess(rhat: float) -> float:
     return max(rhat**2 - 1.0, 0.0)
 
 
-def _seconds(worst: Evidence, more: int, pace: Pace) -> float:
-    n_sweeps = worst.n_burn + worst.n_draws * pace.n_thin
-    return pace.seconds * more * pace.n_thin / n_sweeps
+def _seconds(worst: Evidence, more: int, took: float) -> float:
+    n_sweeps = worst.n_burn + worst.n_draws * worst.n_thin
+    return took * more * worst.n_thin / n_sweeps
 
 
 def _round_up(needed: float) -> int:

@@ -23,7 +23,8 @@ from obliquebart.files import model_file
 from obliquebart.model import parameters
 from obliquebart.model.parameters import AUTO_DRAWS, RUN_LENGTHS, RunLength, Schedule, SweepCost
 from obliquebart.posterior import rounds
-from obliquebart.posterior.convergence import Convergence, measure_convergence
+from obliquebart.posterior.convergence import Convergence
+from obliquebart.posterior.verdict import examine
 from obliquebart.sampling import memory, run
 from obliquebart.sampling.progress import FitProgress
 
@@ -161,14 +162,7 @@ def test_a_constant_outcome(data):
 
 def test_it_ends_when_the_chains_have_arrived(data):
     model = ObliqueBARTRegressor(**SMALL).fit(*data)
-    posterior = model.posterior_
-    f = posterior.predict(data[0])
-    rows = np.unique(np.linspace(0, 119, rounds.N_ROWS_LOOKED_AT).round().astype(int))
-    f = f[:, rows].reshape(2, AUTO_DRAWS, len(rows))
-    scales = {name: posterior.trace[name] for name in ("sigma", "leaf_sd")}
-    # In the user's units; shares and R-hat are the same in the engine's.
-    found = measure_convergence(f, np.mean(scales["sigma"] ** 2), scales)
-    assert found.arrived
+    assert examine(model.posterior_, model._fitted.training.table).convergence.arrived
 
 
 def test_the_measure_is_that_of_the_posterior(data, monkeypatch):
@@ -178,14 +172,11 @@ def test_the_measure_is_that_of_the_posterior(data, monkeypatch):
         rounds, "measure_chains", lambda *given: found.append(original(*given)) or ARRIVED
     )
     X, y = data
-    weights = np.linspace(0.5, 3, 120)
+    # With mean one, so that a row of weight one is the same for the engine and the user.
+    weights = np.linspace(0.5, 1.5, 120)
     model = ObliqueBARTRegressor(**SMALL).fit(X, 100 * y, weights)
-    posterior = model.posterior_
-    rows = np.unique(np.linspace(0, 119, rounds.N_ROWS_LOOKED_AT).round().astype(int))
-    f = posterior.predict(X)[:, rows].reshape(2, AUTO_DRAWS, len(rows))
-    scales = {name: posterior.trace[name] for name in ("sigma", "leaf_sd")}
-    noise = np.mean(scales["sigma"] ** 2) / weights[rows]
-    expected = measure_convergence(f, noise, scales)
+    # In the user's units; shares and R-hat are the same in the engine's.
+    expected = examine(model.posterior_, model._fitted.training.table).convergence
     assert found[0].mc_share == pytest.approx(expected.mc_share, rel=1e-4)
     assert found[0].rhat_f == pytest.approx(expected.rhat_f, rel=1e-4)
     assert found[0].scale_rhat == pytest.approx(expected.scale_rhat, rel=1e-6)

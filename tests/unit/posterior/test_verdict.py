@@ -22,7 +22,7 @@ from obliquebart import (
 )
 from obliquebart.posterior.convergence import Convergence
 from obliquebart.posterior.diagnostics import ModelSummary
-from obliquebart.posterior.verdict import NO_ROWS, Evidence, Pace, examine, reach_verdict
+from obliquebart.posterior.verdict import NO_ROWS, Evidence, examine, reach_verdict
 from obliquebart.sampling.run import run
 
 FINE = Convergence(
@@ -38,6 +38,7 @@ def evidence(convergence=FINE, **changes):
         n_chains=8,
         n_burn=500,
         n_draws=500,
+        n_thin=1,
         settings=SETTINGS,
         has_classes=False,
         label="",
@@ -66,7 +67,7 @@ def test_fine():
     ],
 )
 def test_more_draws(change, more):
-    verdict = reach_verdict([evidence(FINE._replace(**change))], Pace(seconds=90.0, n_thin=2))
+    verdict = reach_verdict([evidence(FINE._replace(**change), n_thin=2)], 90.0)
     assert verdict.tier == "more"
     assert verdict.more_draws == more
     # 500 + 500 * 2 sweeps took 90 s.
@@ -78,20 +79,21 @@ def test_more_draws(change, more):
 def test_time_is_said_in_words():
     slow = FINE._replace(mc_share=0.02)
     for seconds, words in ((0.1, "1 s"), (44.0, "44 s"), (300.0, "5 min"), (20_000.0, "6 h")):
-        assert f"about {words}." in str(reach_verdict([evidence(slow)], Pace(seconds, 1)))
+        assert f"about {words}." in str(reach_verdict([evidence(slow)], seconds))
     assert "about ±" in str(reach_verdict([evidence(slow)]))
     assert "takes" not in str(reach_verdict([evidence(slow)]))
 
 
 @pytest.mark.parametrize("change", [{"mc_share": 0.06}, {"rhat_f": 1.4}])
 def test_chains_that_disagree(change):
-    verdict = reach_verdict([evidence(FINE._replace(**change))], Pace(30.0, 1))
+    verdict = reach_verdict([evidence(FINE._replace(**change))], 30.0)
     assert verdict.tier == "apart"
     assert str(verdict) == (
         "The chains disagree. They have found different explanations of the data: predictions are "
         "an average over these, within about ±0.04 of what endless chains would give, and "
-        "intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=2000, about 2 "
-        "min), larger leaves (min_samples_leaf=5), a prior with more noise (sigma_quantile=0.9) or "
+        "intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=500, n_thin=4, "
+        "about 2 min), larger leaves (min_samples_leaf=5), a prior with more noise "
+        "(sigma_quantile=0.9) or "
         "more chains (n_chains=16)."
     )
 
@@ -200,9 +202,9 @@ def test_an_interrupted_fit_is_not_judged(monkeypatch):
 
     def stopped(request, *options):
         schedule = replace(request.schedule, n_draws=8)
-        return run(request._replace(schedule=schedule), *options)._replace(interrupted=True)
+        return run(request._replace(schedule=schedule), *options)._replace(ending="interrupted")
 
-    monkeypatch.setattr("obliquebart.estimators.base.run", stopped)
+    monkeypatch.setattr("obliquebart.posterior.rounds.run", stopped)
     with pytest.warns(InterruptedFitWarning, match="keeps 8 of 20 draws"):
         model.fit(X, y)
     assert model.summary().verdict.tier == "apart"
