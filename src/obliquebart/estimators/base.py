@@ -38,6 +38,7 @@ from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
 from obliquebart.posterior.posterior import Posterior, equal_posteriors
 from obliquebart.posterior.rounds import TimeLimit, run_rounds
+from obliquebart.sampling.noise import estimate_noise
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import Run, RunRequest, new_seed
 from obliquebart.table import Encoding
@@ -283,10 +284,7 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
     ) -> list[Posterior]:
         """Return the posteriors of new chains, or of those that a checkpoint has saved."""
         n_posteriors = len(self._likelihood.titles(problem.outcome.classes))
-        settings: list[_core.Settings] = [
-            calibrate(parameters, problem.part(i).outcome, encoding.p_cont)
-            for i in range(n_posteriors)
-        ]
+        settings = [self._prior(parameters, problem.part(i)) for i in range(n_posteriors)]
         rng = check_seed(self.random_state)
         seeds = [new_seed(rng) for _ in settings]
         priors = [settings_to_dict(prior) for prior in settings]
@@ -318,6 +316,18 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         if not _warn_if_stopped(runs, posteriors[0], length):
             self._warn_if_apart(posteriors, problem)
         return posteriors
+
+    def _prior(
+        self, parameters: CheckedHyperparameters, problem: TrainingProblem
+    ) -> _core.Settings:
+        """Return the settings of one posterior; where they need it, the noise is estimated."""
+        outcome, p_cont = problem.outcome, problem.table.p_cont
+        loose = replace(parameters, noise_df=math.inf)
+        noise = None
+        if self._likelihood.wants_noise(parameters):
+            short_fits = calibrate(loose, outcome, p_cont)
+            noise = estimate_noise(problem, short_fits, parameters.noise_df, self.n_jobs)
+        return calibrate(parameters, outcome, p_cont, noise)
 
     def _continue(self, problem: TrainingProblem, n_draws: int) -> list[Posterior]:
         """Return the posteriors with more draws of the same chains."""

@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 from obliquebart.documentation import shared_parameters
-from obliquebart.model.parameters import AUTO_DRAWS, AUTO_SECONDS, PRESETS
+from obliquebart.model.parameters import (
+    AUTO_DRAWS,
+    AUTO_SECONDS,
+    DF_RANGE,
+    NU_RANGE,
+    PLAIN_NU,
+    PRESETS,
+)
 
 OURS, PAPER = PRESETS["default"], PRESETS["paper"]
 
@@ -31,11 +38,18 @@ rules : {{"oblique", "axis"}}
     "axis" uses one column per rule; with ``prior="paper"`` that is classical BART.
 alpha, beta : float
     A node at depth d splits with prior probability alpha (1 + d)^-beta.
-nu : float
-    sigma² has an inverse-gamma prior with nu degrees of freedom, such that sigma is below the
-    standard deviation of y with probability `sigma_quantile`.
+nu : float or None
+    sigma² has an inverse-gamma prior with nu degrees of freedom. By default its median is an
+    estimate of the noise, from outcomes that short fits have not seen, and nu is a tenth of the
+    rows, but within {NU_RANGE[0]:g} and {NU_RANGE[1]:g}. "paper": {PLAIN_NU:g}, see
+    `sigma_quantile`.
 sigma_quantile : float or None
-    See `nu`. None is {OURS.sigma_quantile}; "paper": {PAPER.sigma_quantile}.
+    A number makes sigma lie below the standard deviation of y with this prior probability, in
+    place of the estimate, and nu is {PLAIN_NU:g} unless given. "paper": {PAPER.sigma_quantile}.
+noise_df : float or None
+    Degrees of freedom of the noise, Student's t: an even number from {DF_RANGE[0]} to
+    {DF_RANGE[1]}, or ``math.inf`` for normal noise. By default the estimate of the noise decides;
+    "paper": normal.
 theta_prior : pair of float or None
     Beta prior (a, b) of theta, the probability that a column is part of an oblique rule. None:
     (a, a (p - 1)) for each of the p continuous columns, so that a rule has one column on

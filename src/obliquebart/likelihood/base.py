@@ -9,7 +9,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters, Task
 
 FloatArray = NDArray[np.float64]
@@ -140,9 +140,21 @@ class Likelihood(ABC):
     def leaf_sd(self, parameters: CheckedHyperparameters, outcome: Outcome) -> float:
         """Return the calibrated standard deviation of a leaf output in the engine's units."""
 
+    def wants_noise(self, parameters: CheckedHyperparameters) -> bool:
+        """Say whether the prior of the noise needs an estimate."""
+        return False
+
     @abstractmethod
-    def noise_prior(self, parameters: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
-        """Return the engine's settings of the noise and of the offset."""
+    def noise_prior(
+        self,
+        parameters: CheckedHyperparameters,
+        outcome: Outcome,
+        noise: NoiseEstimate | None = None,
+    ) -> dict[str, Any]:
+        """Return the engine's settings of the noise and of the offset.
+
+        The noise is an estimate, or None for a prior that needs none.
+        """
 
     @abstractmethod
     def unit(self, scale: OutcomeScale) -> str:

@@ -12,8 +12,8 @@ from scipy.special import ndtr
 from scipy.stats import chi2
 
 from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likelihood, NoiseScalar
-from obliquebart.model.outcome import Outcome, OutcomeScale, require_scale
-from obliquebart.model.parameters import DEFAULTS, CheckedHyperparameters
+from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale, require_scale
+from obliquebart.model.parameters import NU_RANGE, NU_SHARE, PLAIN_NU, CheckedHyperparameters
 from obliquebart.validation import check_outcome, check_weights
 
 
@@ -89,22 +89,51 @@ class Gaussian(Likelihood):
             spread = min(spread, 1.0)
         return 2.0 * spread / (parameters.k * math.sqrt(parameters.n_trees))
 
-    def noise_prior(self, parameters: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
-        """Let sigma be fixed, or below sd(y) with probability `sigma_quantile`."""
-        no_offset = {"offset": 0.0}
+    def wants_noise(self, parameters: CheckedHyperparameters) -> bool:
+        """Estimate the noise unless the user has said how large it is."""
+        is_given = parameters.sigma is not None or parameters.sigma_quantile is not None
+        return parameters.preset.estimate_noise and not is_given
+
+    def noise_prior(
+        self,
+        parameters: CheckedHyperparameters,
+        outcome: Outcome,
+        noise: NoiseEstimate | None = None,
+    ) -> dict[str, Any]:
+        """Let sigma be fixed, near an estimate, or below sd(y) with probability `sigma_quantile`.
+
+        Its tails are those the user wants, else those of the estimate, else normal.
+        """
+        df = math.inf if noise is None else noise.df
+        if parameters.noise_df is not None:
+            df = parameters.noise_df
+        tails = {} if math.isinf(df) else {"likelihood": "student_t", "more": {"df": df}}
+        return {"offset": 0.0, **tails, **self._sigma_prior(parameters, outcome, noise)}
+
+    def _sigma_prior(
+        self, parameters: CheckedHyperparameters, outcome: Outcome, noise: NoiseEstimate | None
+    ) -> dict[str, Any]:
         if parameters.sigma is not None:
             sigma = parameters.sigma / outcome.scale.sigma_unit
             require_scale(f"sigma={parameters.sigma:g}", "noise", sigma, outcome)
-            return {**no_offset, "sigma": sigma, "sigma_fixed": True}
-        # sigma^2 = nu lambda / chi2_nu, so P(sigma < sd(y) = 1) = P(chi2_nu > nu lambda).
-        nu, quantile = parameters.nu, parameters.sigma_quantile
-        lambda_ = float(chi2.ppf(1.0 - quantile, nu)) / nu
+            return {"sigma": sigma, "sigma_fixed": True}
+        # sigma^2 = nu lambda / chi2_nu, so P(sigma < s) = P(chi2_nu > nu lambda / s^2).
+        if noise is not None:
+            low, high = NU_RANGE
+            weight = min(max(NU_SHARE * len(outcome.values), low), high)
+            nu = weight if parameters.nu is None else parameters.nu
+            below, s = 0.5, noise.sigma
+        else:
+            nu = PLAIN_NU if parameters.nu is None else parameters.nu
+            quantile = parameters.sigma_quantile
+            below, s = parameters.preset.sigma_quantile if quantile is None else quantile, 1.0
+        lambda_ = s**2 * float(chi2.ppf(1.0 - below, nu)) / nu
         if not (math.isfinite(lambda_) and lambda_ > 1e-100):
             raise ValueError(
-                f"nu={nu:g} with sigma_quantile={quantile:g} gives no usable prior of sigma: take "
-                f"nu nearer to its default {DEFAULTS.nu:g}."
+                f"nu={nu:g} with sigma_quantile={below:g} gives no usable prior of sigma: take "
+                f"nu nearer to {PLAIN_NU:g}."
             )
-        return {**no_offset, "sigma": 1.0, "sigma_fixed": False, "nu": nu, "lambda_": lambda_}
+        return {"sigma": 1.0, "sigma_fixed": False, "nu": nu, "lambda_": lambda_}
 
     def unit(self, scale: OutcomeScale) -> str:
         return f"{scale.scale:g}, the standard deviation of y"

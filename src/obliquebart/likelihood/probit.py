@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
 from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likelihood
-from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.validation import check_labels, check_weights, whole_weights
 
@@ -92,7 +92,12 @@ class Probit(Likelihood):
         """Let f span (-3, 3) with k deviations on each side."""
         return 3.0 / (parameters.k * math.sqrt(parameters.n_trees))
 
-    def noise_prior(self, parameters: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
+    def noise_prior(
+        self,
+        parameters: CheckedHyperparameters,
+        outcome: Outcome,
+        noise: NoiseEstimate | None = None,
+    ) -> dict[str, Any]:
         """Set the offset so that f = 0 is the share of the class."""
         offset = float(ndtri(outcome.values.mean()))
         return {"offset": offset, "sigma": 1.0, "sigma_fixed": True}

@@ -5,12 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from obliquebart import _core
-from obliquebart.model.outcome import Outcome, require_scale
+from obliquebart.model.outcome import NoiseEstimate, Outcome, require_scale
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.model.settings import settings_from_dict
 
 
-def calibrate(parameters: CheckedHyperparameters, outcome: Outcome, p_cont: int) -> _core.Settings:
+def calibrate(
+    parameters: CheckedHyperparameters,
+    outcome: Outcome,
+    p_cont: int,
+    noise: NoiseEstimate | None = None,
+) -> _core.Settings:
     """Turn parameters in the user's units into settings in those of the likelihood.
 
     The outcome is that of one posterior, and not constant.
@@ -29,7 +34,7 @@ def calibrate(parameters: CheckedHyperparameters, outcome: Outcome, p_cont: int)
             "scale_jointly": parameters.preset.scale_jointly,
             "likelihood": likelihood.name,
             **_leaf_prior(parameters, outcome),
-            **likelihood.noise_prior(parameters, outcome),
+            **likelihood.noise_prior(parameters, outcome, noise),
             **_theta_prior(parameters, p_cont),
         }
     )

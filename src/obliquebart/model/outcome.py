@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +44,15 @@ class Outcome:
     def constant(self) -> bool:
         """Whether there is nothing to learn: one row, or all outcomes equal."""
         return bool(self.values.min() == self.values.max())
+
+
+class NoiseEstimate(NamedTuple):
+    """Noise around f, in the engine's units."""
+
+    sigma: float
+    """The scale of a row of weight one; with normal noise the standard deviation."""
+    df: float
+    """Degrees of freedom of Student's t; infinite for normal noise."""
 
 
 def require_scale(source: str, what: str, ratio: float, outcome: Outcome) -> None:

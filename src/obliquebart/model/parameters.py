@@ -24,6 +24,16 @@ from obliquebart.validation import (
 # Whether outcomes are numbers or labels.
 Task = Literal["regression", "classification"]
 
+# Of the degrees of freedom of the noise. Fewer than four make the variance infinite, and above 30
+# the noise is as good as normal.
+DF_RANGE = (4, 30)
+# How many rows an estimate of the noise is worth: a share of them, within limits. Fewer let an
+# ensemble explain noise; more would keep the noise from being learned from many rows.
+NU_SHARE = 0.1
+NU_RANGE = (10.0, 300.0)
+# Of sigma's prior where the noise is not estimated; CGM section 2.2.4.
+PLAIN_NU = 3.0
+
 # What does not belong to the model: which columns are categories, and whether a fit shows progress.
 CATEGORICAL_FEATURES: Literal["auto"] = "auto"
 PROGRESS: Literal["auto"] = "auto"
@@ -52,7 +62,10 @@ class Preset:
     # rules: columns uniform).
     theta_weight: float | None
     axis_theta_a: float | None
-    # P(sigma < sd(y)).
+    # Whether sigma's prior and the tails of the noise are estimated from outcomes that short fits
+    # have not seen. Where not, or where there are too few rows, P(sigma < sd(y)) is
+    # `sigma_quantile` with `nu` degrees of freedom.
+    estimate_noise: bool
     sigma_quantile: float
 
     def theta_a(self, p_cont: int) -> float | None:
@@ -74,6 +87,7 @@ PRESETS = {
         robust_leaf=True,
         theta_weight=100.0,
         axis_theta_a=1.0,
+        estimate_noise=True,
         # Where little is noise, (3, 0.90) outweighs hundreds of rows and makes intervals too wide.
         sigma_quantile=0.99,
     ),
@@ -89,6 +103,7 @@ PRESETS = {
         robust_leaf=False,
         theta_weight=None,
         axis_theta_a=None,
+        estimate_noise=False,
         sigma_quantile=0.9,
     ),
 }
@@ -115,8 +130,11 @@ class Hyperparameters:
     # 4: within (-3, 3) for probit.
     k: float = 2.0
     # CGM section 2.2.4: (3, 0.90) is their default, (10, 0.75) conservative, (3, 0.99) aggressive.
-    nu: float = 3.0
+    # Both None: an estimate of the noise, worth a tenth of the rows.
+    nu: float | None = None
     sigma_quantile: float | None = None
+    # Of Student's t; infinite is normal noise.
+    noise_df: float | None = None
     theta_prior: tuple[float, float] | None = None
     sigma: float | None = None
     theta: float | None = None
@@ -150,10 +168,9 @@ class Hyperparameters:
             alpha=check_number("alpha", self.alpha, 0, 1),
             beta=check_number("beta", self.beta, 0, 1e6, "left"),
             k=check_number("k", self.k, 0, infinity),
-            nu=check_number("nu", self.nu, 0, infinity),
-            sigma_quantile=check_number(
-                "sigma_quantile", _given(self.sigma_quantile, preset.sigma_quantile), 0, 1
-            ),
+            nu=_none_or_number("nu", self.nu, infinity),
+            sigma_quantile=_none_or_number("sigma_quantile", self.sigma_quantile, 1),
+            noise_df=_check_df(self.noise_df),
             theta_prior=(
                 None if self.theta_prior is None else check_pair("theta_prior", self.theta_prior)
             ),
@@ -178,7 +195,6 @@ class Hyperparameters:
 class CheckedHyperparameters(Hyperparameters):
     """Validated, and with the preset's values where the user gave none."""
 
-    sigma_quantile: float
     min_samples_leaf: int
     feature_scaling: str
     p_change: float
@@ -288,6 +304,20 @@ RUN_LENGTHS: dict[Task, RunLength] = {
 
 def _given(value: Any, otherwise: Any) -> Any:
     return otherwise if value is None else value
+
+
+def _check_df(value: float | None) -> float | None:
+    """Return degrees of freedom whose distribution function is a short sum."""
+    if value is None or value == math.inf:
+        return value
+    low, high = DF_RANGE
+    df = check_number("noise_df", value, low, high, "both")
+    if df % 2 != 0:
+        raise ValueError(
+            f"noise_df={value!r} must be an even number from {low} to {high}, or math.inf for "
+            "normal noise."
+        )
+    return df
 
 
 def _none_or_number(

@@ -1,0 +1,140 @@
+"""How much of the outcome is noise: an estimate from outcomes that short fits have not seen.
+
+The residuals of a fit say little about the noise: an ensemble that may explain it does. So the
+rows are dealt into folds, the outcomes of each fold are predicted from those of the others, and
+the noise is what makes these outcomes most likely, given the spread of the predictions.
+docs/decisions/0010-noise.md has the reasons and what was measured.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln, logsumexp
+
+from obliquebart import _core
+from obliquebart.model.outcome import NoiseEstimate
+from obliquebart.model.parameters import Schedule
+from obliquebart.model.settings import settings_from_dict, settings_to_dict
+from obliquebart.model.training import TrainingProblem
+from obliquebart.sampling.run import RunRequest, run
+from obliquebart.validation import effective_jobs
+
+FloatArray = NDArray[np.float64]
+
+N_FOLDS = 5
+# Two chains, as one may be odd; their draws are thinned to what a mixture needs.
+SCHEDULE = Schedule(n_chains=2, n_burn=300, n_draws=50, n_thin=4)
+# A sample of a large table tells as much, and its prior weighs little against so many rows.
+MAX_ROWS = 4000
+# With fewer rows, folds predict each other too badly to tell noise from ignorance.
+FEWEST_ROWS = 25
+# Degrees of freedom to choose from. Even ones have distribution functions in closed form; below 6 a
+# few badly predicted rows would pass as noise, and be left to it.
+DEGREES_OF_FREEDOM = (6.0, 10.0, 20.0, math.inf)
+# The posterior of f is wider than its error where f is smooth, as sums of trees are not: then the
+# most likely noise is less than the true one, and chains with so little noise hardly move.
+SMALLEST_SHARE = 0.5
+# The median of |z| of a standard normal.
+MEDIAN_NORMAL = 0.6745
+N_SCALES = 40
+
+
+class _Unseen(NamedTuple):
+    """Outcomes and what draws of f say about them, times the roots of their weights."""
+
+    errors: FloatArray  # (n_draws, n_rows)
+    log_weights: FloatArray  # (n_rows,), halved
+
+    def log_density(self, sigma: float, df: float) -> float:
+        """Return the mean log density of the outcomes."""
+        z2 = np.square(self.errors / sigma)
+        if math.isinf(df):
+            log_kernel = -0.5 * z2 - 0.5 * math.log(2.0 * math.pi)
+        else:
+            constant = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * math.log(df * math.pi)
+            log_kernel = constant - (df + 1) / 2 * np.log1p(z2 / df)
+        rows = logsumexp(log_kernel, axis=0) - math.log(len(self.errors)) + self.log_weights
+        return float(rows.mean()) - math.log(sigma)
+
+
+def estimate_noise(
+    problem: TrainingProblem,
+    settings: _core.Settings,
+    df: float | None = None,
+    n_jobs: int | None = None,
+) -> NoiseEstimate | None:
+    """Estimate the noise of a regression, of given degrees of freedom or of the most likely ones.
+
+    The settings are those of the short fits, with a loose prior of sigma. None where there are too
+    few rows to tell. The same data give the same estimate.
+    """
+    unseen = _predict_folds(problem, settings, n_jobs)
+    if unseen is None:
+        return None
+    candidates = DEGREES_OF_FREEDOM if df is None else (df,)
+    best = [(*_most_likely_scale(unseen, candidate), candidate) for candidate in candidates]
+    _, sigma, df = max(best)
+    return NoiseEstimate(sigma, df)
+
+
+def _predict_folds(
+    problem: TrainingProblem, settings: _core.Settings, n_jobs: int | None
+) -> _Unseen | None:
+    n_rows = problem.table.n_rows
+    rows = np.random.default_rng(0).permutation(n_rows)[:MAX_ROWS]
+    if len(rows) < FEWEST_ROWS or len(rows) * (N_FOLDS - 1) < N_FOLDS * settings.min_samples_leaf:
+        return None
+    errors, log_weights = [], []
+    weights = problem.outcome.weights
+    for fold in range(N_FOLDS):
+        held_out = np.sort(rows[fold::N_FOLDS])
+        training = _part(problem, np.setdiff1d(rows, held_out))
+        if training.outcome.constant:
+            return None
+        f = _draws_at(training, problem, held_out, settings, n_jobs)
+        w = np.ones(len(held_out)) if weights is None else weights[held_out]
+        errors.append((problem.outcome.values[held_out] - f) * np.sqrt(w))
+        log_weights.append(0.5 * np.log(w))
+    return _Unseen(np.concatenate(errors, axis=1), np.concatenate(log_weights))
+
+
+def _part(problem: TrainingProblem, rows: NDArray[np.intp]) -> TrainingProblem:
+    outcome = problem.outcome
+    weights = None if outcome.weights is None else outcome.weights[rows]
+    return TrainingProblem(
+        problem.table.take(rows), replace(outcome, values=outcome.values[rows], weights=weights)
+    )
+
+
+def _draws_at(
+    training: TrainingProblem,
+    problem: TrainingProblem,
+    rows: NDArray[np.intp],
+    settings: _core.Settings,
+    n_jobs: int | None,
+) -> FloatArray:
+    """Return draws of f at rows of a problem, of a short fit to others."""
+    own_settings = settings_from_dict(settings_to_dict(settings))
+    result = run(RunRequest(training, own_settings, SCHEDULE, seed=0), n_jobs)
+    if result.ending == "interrupted":
+        raise KeyboardInterrupt
+    x = problem.table.take(rows).to_core()
+    threads = effective_jobs(n_jobs)
+    f = [chain.draws.predict(x, "identity", 0.0, threads) for chain in result.chains]
+    return np.concatenate(f).astype(np.float64)
+
+
+def _most_likely_scale(unseen: _Unseen, df: float) -> tuple[float, float]:
+    """Return the highest mean log density and the scale that has it."""
+    error = unseen.errors.mean(axis=0)
+    typical = float(np.median(np.abs(error))) / MEDIAN_NORMAL
+    largest = 1.5 * max(float(np.sqrt(np.mean(error**2))), 1e-5)
+    scales = np.geomspace(max(SMALLEST_SHARE * typical, 1e-3 * largest), largest, N_SCALES)
+    densities = [unseen.log_density(float(scale), df) for scale in scales]
+    i = int(np.argmax(densities))
+    return densities[i], float(scales[i])
