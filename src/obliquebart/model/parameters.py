@@ -112,6 +112,8 @@ class Hyperparameters:
     sigma_quantile: float | None = None
     theta_prior: tuple[float, float] | None = None
     sigma: float | None = None
+    # Degrees of freedom of Student's t; None for normal noise.
+    noise_df: float | None = None
     theta: float | None = None
     leaf_sd: float | None = None
     min_samples_leaf: int | None = None
@@ -151,6 +153,7 @@ class Hyperparameters:
                 None if self.theta_prior is None else check_pair("theta_prior", self.theta_prior)
             ),
             sigma=_none_or_number("sigma", self.sigma, infinity),
+            noise_df=self.noise_df,
             theta=_none_or_number("theta", self.theta, 1, "right"),
             leaf_sd=_none_or_number("leaf_sd", self.leaf_sd, infinity),
             min_samples_leaf=check_count(
