@@ -123,22 +123,15 @@ double Rng::normal_tail(double a) {
 
 // Marsaglia and Tsang (2000) for shape >= 1: d (1 + t)^3 with t = normal / sqrt(9 d), accepted if
 // log u < x^2/2 + d - d (1 + t)^3 + 3 d log(1 + t), which is d r(t).
+bool Rng::accepts_gamma(double d, double t, double u) {
+  return det_log(u) < d * cubic_remainder(t);
+}
+
 double Rng::gamma(double shape) {
   if (!(shape > 0.0)) return std::numeric_limits<double>::quiet_NaN();
   if (shape < 1.0) return std::max(det_exp(log_gamma_draw(shape)), DBL_MIN);
   if (shape > DBL_MAX) return shape;
-  const double d = shape - 1.0 / 3.0;
-  const double c = 1.0 / (3.0 * std::sqrt(d));
-  for (;;) {
-    const double x = normal();
-    const double t = c * x;
-    if (t <= -1.0) continue;
-    const double u = uniform();
-    const double square = x * x;
-    if (u < 1.0 - 0.0331 * square * square || det_log(u) < d * cubic_remainder(t)) {
-      return d * ((1.0 + t) * (1.0 + t) * (1.0 + t));
-    }
-  }
+  return gamma(GammaShape(shape));
 }
 
 // The logarithm of a gamma draw; for shape < 1 that of gamma(shape + 1) u^(1 / shape), which is

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
@@ -68,6 +69,12 @@ struct SplitMix64 {
   }
 };
 
+// What the draws of one gamma distribution share; shape >= 1.
+struct GammaShape {
+  explicit GammaShape(double shape) : d(shape - 1.0 / 3.0), c(1.0 / (3.0 * std::sqrt(d))) {}
+  double d, c;
+};
+
 // xoshiro256++ (Blackman and Vigna), seeded by SplitMix64, then moved `stream` times 2^128 steps
 // ahead: streams of one seed do not overlap. The state is all there is, no draw is kept back.
 class Rng {
@@ -119,6 +126,18 @@ class Rng {
   // Rate 1, any shape > 0 (else NaN). Never 0: a smaller draw is returned as the smallest normal
   // double, so that its reciprocal and its logarithm are finite.
   double gamma(double shape);
+  // The same bits, for many draws of one shape.
+  double gamma(const GammaShape& shape) {
+    for (;;) {
+      const double x = normal();
+      const double t = shape.c * x;
+      if (t <= -1.0) continue;
+      const double u = uniform();
+      const double square = x * x;
+      if (u < 1.0 - 0.0331 * square * square || accepts_gamma(shape.d, t, u))
+        return shape.d * ((1.0 + t) * (1.0 + t) * (1.0 + t));
+    }
+  }
 
   // Any a, b > 0 (else NaN). In the open interval (0, 1): a draw that would round to an end is
   // returned as the smallest normal double or as 1 - 2^-53.
@@ -145,6 +164,7 @@ class Rng {
   }
   double normal_outside(std::uint64_t bits);
   double normal_tail(double a);
+  static bool accepts_gamma(double d, double t, double u);
   double log_gamma_draw(double shape);
 
   std::array<std::uint64_t, 4> state_{};

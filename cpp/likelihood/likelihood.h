@@ -16,6 +16,7 @@
 
 #define OBART_LIKELIHOODS(X) \
   X(gaussian)                \
+  X(student_t)               \
   X(probit)                  \
   X(none)
 

@@ -118,7 +118,11 @@ void bind_settings(nb::module_& m) {
   bind_part(c, "more", likelihood, &LikelihoodSettings::more);
   m.attr("SETTINGS") = nb::tuple(c.names);
   c.def(nb::init<>())
-      .def("verify", &Settings::verify)
+      .def("verify",
+           [](const Settings& s) {
+             s.verify();
+             make_likelihood(Data::without_columns(0, 0, {}), s);  // it checks its own settings
+           })
       .def_rw("n_threads", &Settings::n_threads)
       .def_rw("backend", &Settings::backend)
       .def_prop_ro("n_ensembles", [](const Settings& s) { return s.ensembles.size(); })

@@ -366,7 +366,8 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         """Run the chains of one posterior after another, and show their progress."""
         outcome, likelihood = problem.outcome, self._likelihood
         units = likelihood.trace_units(outcome.scale)
-        shown = {scalar.name: (scalar.symbol, units[scalar.name]) for scalar in likelihood.noise}
+        sampled = [scalar for scalar in likelihood.noise if scalar.sampled]
+        shown = {scalar.name: (scalar.symbol, units[scalar.name]) for scalar in sampled}
         titles = likelihood.titles(outcome.classes)
         for i, (title, request) in enumerate(zip(titles, requests, strict=True)):
             progress = FitProgress(self.progress, request.schedule.n_sweeps, shown, title)

@@ -15,7 +15,7 @@ from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import ArrayReader, field
 from obliquebart.files.chains import ChainReader
 from obliquebart.files.container import unpack
-from obliquebart.likelihood import Likelihood
+from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import Fingerprint, TrainingProblem
@@ -169,15 +169,20 @@ def _read_posteriors(entries: list[Any], reader: ArrayReader, model: _Model) -> 
 
 def _read_posterior(entry: Any, prefix: str, reader: ArrayReader, model: _Model) -> Posterior:
     prior = _read_prior(field(entry, "prior", dict))
-    if prior["likelihood"] != model.likelihood.name:
+    likelihood = LIKELIHOODS.get(prior["likelihood"])
+    if likelihood is None or likelihood.task != model.likelihood.task:
         raise ModelFileError(
-            f"its likelihood is {prior['likelihood']!r}, not {model.likelihood.name!r}"
+            f"its likelihood is {prior['likelihood']!r}, which is none of {model.likelihood.task}"
         )
     scale = _read_scale(field(entry, "outcome", dict))
     chains = ChainReader(reader, settings_from_dict(prior), model.encoding)
     draws, trace = _read_draws(chains, prefix, _size(entry, "n_chains"), model.n_draws)
-    if set(prior) != CONSTANT_PRIOR and not trace["sigma"].all():
-        raise ModelFileError(f"{prefix}trace.sigma is zero somewhere")
+    if set(prior) != CONSTANT_PRIOR:
+        if not trace["sigma"].all():
+            raise ModelFileError(f"{prefix}trace.sigma is zero somewhere")
+        for scalar in likelihood.noise:
+            if not scalar.sampled and (trace[scalar.name] != prior["more"][scalar.name]).any():
+                raise ModelFileError(f"{prefix}trace.{scalar.name} is not that of its prior")
     n_thin = _size(entry, "n_thin") if model.n_thin is None else model.n_thin
     posterior = Posterior(draws, trace, model.encoding, prior, scale, n_thin=n_thin)
     posterior.states = _read_states(chains, prefix, field(entry, "states", list), posterior)

@@ -3,10 +3,12 @@
 from obliquebart.likelihood.base import Given, Likelihood, NoiseScalar
 from obliquebart.likelihood.gaussian import Gaussian
 from obliquebart.likelihood.probit import Probit
+from obliquebart.likelihood.student_t import StudentT
 
 __all__ = ["LIKELIHOODS", "Given", "Likelihood", "NoiseScalar"]
 
 LIKELIHOODS: dict[str, Likelihood] = {
     Gaussian.name: Gaussian(),
+    StudentT.name: StudentT(),
     Probit.name: Probit(),
 }

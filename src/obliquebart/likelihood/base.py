@@ -16,12 +16,14 @@ FloatArray = NDArray[np.float64]
 
 
 class NoiseScalar(NamedTuple):
-    """A number of the noise that the engine samples, such as sigma."""
+    """A number of the noise, such as sigma."""
 
     name: str
     """In the trace and in the engine's progress."""
     symbol: str
     """On the progress line and in pictures."""
+    sampled: bool = True
+    """Whether it changes from draw to draw; otherwise the progress line leaves it out."""
 
 
 class CheckedOutcome(NamedTuple):

@@ -79,7 +79,8 @@ def trace(
 
 def default_names(posterior: Posterior) -> list[str]:
     """Return the traces that are drawn unless others are asked for."""
-    return [*scalar_names(posterior), "n_leaves"]
+    constant = {scalar.name for scalar in posterior.likelihood.noise if not scalar.sampled}
+    return [*(name for name in scalar_names(posterior) if name not in constant), "n_leaves"]
 
 
 def _new_panels(n_panels: int) -> list[Axes]:

@@ -1,0 +1,71 @@
+// y = f + sigma e / sqrt(weight), e ~ Student's t with fixed degrees of freedom. Given a latent
+// w ~ Gamma(df / 2, df / 2) that is N(f, sigma^2 / (weight w)): rows far from f count less.
+#include <cmath>
+#include <stdexcept>
+
+#include "base/planted_bugs.h"
+#include "likelihood/likelihood.h"
+
+namespace obart {
+namespace {
+
+// Quantiles of outcomes are computed for these degrees of freedom only.
+double checked_df(double df) {
+  if (!(df >= 4.0 && df <= 30.0 && std::fmod(df, 2.0) == 0.0))
+    throw std::invalid_argument("df must be an even number from 4 to 30");
+  return df;
+}
+
+class StudentT final : public Likelihood {
+ public:
+  StudentT(const Data& data, const Settings& settings)
+      : Likelihood(settings.likelihood),
+        df_(checked_df(settings.likelihood.required("df"))),
+        given_(static_cast<std::size_t>(data.n_rows()), 1.0) {}
+
+  void set_weights(const double* weights, Ensembles&) override {
+    std::copy_n(weights, given_.size(), given_.begin());
+  }
+
+  void set_y(const double* y, Ensembles& ensembles) override {
+    Ensemble& f = ensembles[0];
+    std::copy_n(y, given_.size(), f.target.data());
+    f.set_weights(given_.data());
+  }
+
+  // w given all else is Gamma((df + 1) / 2, (df + weight z^2) / 2). It is drawn before the trees
+  // see it, so the state does not need it.
+  void prepare(Ensembles& ensembles, std::size_t, double sigma, Rng& rng) override {
+    float* weight = ensembles[0].weight.data();
+    const float* residual = ensembles[0].residual.data();
+    const GammaShape shape(0.5 * (OBART_BUG(t_shape_without_row) ? df_ : df_ + 1.0));
+    for (std::size_t row = 0; row < given_.size(); ++row)
+      weight[row] = static_cast<float>(rng.gamma(shape));
+    const double scale = 1.0 / (sigma * sigma);
+    for (std::size_t row = 0; row < given_.size(); ++row) {
+      const auto r = static_cast<double>(residual[row]);
+      const double rate = 0.5 * (df_ + scale * given_[row] * r * r);
+      const double w = static_cast<double>(weight[row]) / rate;
+      weight[row] = static_cast<float>(OBART_BUG(t_weights_dropped) ? w : given_[row] * w);
+    }
+  }
+
+  void draw_scales(const Ensembles& ensembles, double& sigma, Rng& rng) override {
+    if (settings().sigma_fixed) return;
+    sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng);
+  }
+
+  std::vector<NamedScale> scales() const override { return {{"df", df_}}; }
+
+ private:
+  double df_;
+  std::vector<double> given_;  // the user's weights
+};
+
+}  // namespace
+
+std::unique_ptr<Likelihood> make_student_t(const Data& data, const Settings& settings) {
+  return std::make_unique<StudentT>(data, settings);
+}
+
+}  // namespace obart

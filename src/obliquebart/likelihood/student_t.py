@@ -1,0 +1,56 @@
+"""Numbers with heavy-tailed noise: y = f(x) + sigma e / sqrt(weight), e ~ Student's t."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import gammaln
+
+from obliquebart.likelihood.base import FloatArray, Given, NoiseScalar
+from obliquebart.likelihood.gaussian import Gaussian, noise_scale
+
+
+class StudentT(Gaussian):
+    """As `Gaussian`, with degrees of freedom that are even and do not change within a fit."""
+
+    name = "student_t"
+    noise = (NoiseScalar("sigma", "σ"), NoiseScalar("df", "df", sampled=False))
+
+    def variance(self, given: Given) -> FloatArray:
+        """Return sigma² df / (df - 2)."""
+        df = given.noise["df"]
+        return np.asarray(super().variance(given) * (df / (df - 2.0)), dtype=np.float64)
+
+    def simulate(self, given: Given, random_state: np.random.RandomState) -> FloatArray:
+        """Add heavy-tailed noise."""
+        e = random_state.standard_t(np.broadcast_to(given.noise["df"], given.f.shape))
+        return np.asarray(given.f + noise_scale(given) * e, dtype=np.float64)
+
+    def log_density(self, y: FloatArray, given: Given) -> FloatArray:
+        """Return the log density of Student's t around f, of scale sigma / sqrt(weight)."""
+        df, scale = given.noise["df"], noise_scale(given)
+        z = (y - given.f) / scale
+        constant = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df)
+        log_density = constant - np.log(scale) - 0.5 * (df + 1.0) * np.log1p(z * z / df)
+        return np.asarray(log_density, dtype=np.float64)
+
+    def cdf(self, y: FloatArray, given: Given) -> FloatArray:
+        """Return the probability of an outcome below y."""
+        # A constant outcome has no noise.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.nan_to_num((y - given.f) / given.noise["sigma"], nan=0.0)
+        return cdf_even(z, given.noise["df"])
+
+
+def cdf_even(z: FloatArray, df: FloatArray) -> FloatArray:
+    """Return the distribution function of Student's t for even degrees of freedom.
+
+    P(|T| < z) is x times the first df / 2 terms of the series of (1 - c)^(-1/2), with
+    x = z / sqrt(df + z²) and c = 1 - x².
+    """
+    z = np.clip(z, -1e100, 1e100)
+    c = 1.0 / (1.0 + z * z / df)
+    x = z / np.sqrt(df + z * z)
+    series = np.zeros_like(c)
+    for k in range(int(df.max()) // 2 - 1, 0, -1):
+        series = (series + (2 * k < df)) * c * ((2 * k - 1) / (2 * k))
+    return np.asarray(0.5 + 0.5 * x * (1.0 + series), dtype=np.float64)
