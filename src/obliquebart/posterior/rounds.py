@@ -94,7 +94,13 @@ def _run_rounds(
     before: Run | None = None
     while True:
         began = time.monotonic()
-        latest = run(request, n_jobs, progress, None if limit is None else limit.seconds_left)
+        try:
+            latest = run(request, n_jobs, progress, None if limit is None else limit.seconds_left)
+        except KeyboardInterrupt:
+            # Other processes are gone with the draws of this round.
+            if before is None:
+                raise
+            return before._replace(ending="interrupted")
         if latest.ending != "finished":
             return _better(latest, before)
         following = latest.schedule.next_round(max_sweeps)

@@ -366,6 +366,23 @@ def test_an_interrupt_between_two_rounds_loses_nothing(data, monkeypatch):
     assert model.posterior_.schedule == Schedule(2, 50, AUTO_DRAWS, 1)
 
 
+def test_an_interrupt_of_other_processes_keeps_the_round_before(data, monkeypatch, arriving_in):
+    arriving_in(40)
+    original, calls = rounds.run, []
+
+    def run_once(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return original(*given)
+
+    monkeypatch.setattr(rounds, "run", run_once)
+    model = ObliqueBARTRegressor(**SMALL)
+    with pytest.warns(InterruptedFitWarning, match="before its chains had arrived"):
+        model.fit(*data)
+    assert model.posterior_.schedule == Schedule(2, 50, AUTO_DRAWS, 1)
+
+
 # ---- what the user sees --------------------------------------------------------------------------
 
 
