@@ -1,11 +1,14 @@
-// Quantiles of a sample, and of a mixture of normals with one component per draw.
+// Quantiles of a sample, and of a mixture with one component per draw: f plus noise.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "base/normal_kernels.h"
 
@@ -45,12 +48,35 @@ struct MixtureQuantile {
       : tail(std::min(q, 1.0 - q)), sign(q <= 0.5 ? 1.0 : -1.0), start(normal_quantile(q)) {}
 };
 
+// The noise of outcomes, normal or Student's t, with one scale per draw.
+struct Noise {
+  std::vector<float> inverse_scale;
+  std::optional<EvenStudentT> student_t;
+
+  struct Point {
+    double tail, density;
+  };
+  // Of the mixture with these means; see NormalKernels.
+  Point mixture(std::span<const float> mean, double x, double sign) const {
+    const auto n = static_cast<std::int64_t>(mean.size());
+    const auto at = static_cast<float>(x);
+    const auto side = static_cast<float>(sign);
+    const NormalKernels& kernels = normal_kernels();
+    Point point{};
+    if (student_t)
+      kernels.student_t_mixture(*student_t, mean.data(), inverse_scale.data(), n, at, side,
+                                &point.tail, &point.density);
+    else
+      kernels.mixture(mean.data(), inverse_scale.data(), n, at, side, &point.tail, &point.density);
+    return point;
+  }
+};
+
 // Newton's method for the log of the tail, which is nearly quadratic, kept inside a shrinking
 // bracket. `tolerance`: a step below it is the last one; what is left then is of the order of its
 // square.
-inline double mixture_quantile(std::span<const float> mean, std::span<const float> inverse_sd,
-                               double centre, double spread, double tolerance,
-                               const MixtureQuantile& wanted) {
+inline double mixture_quantile(std::span<const float> mean, const Noise& noise, double centre,
+                               double spread, double tolerance, const MixtureQuantile& wanted) {
   if (!(wanted.tail > 0.0)) return -wanted.sign * std::numeric_limits<double>::infinity();
   if (!(spread > 0.0)) return centre;
   // Cantelli's inequality: no more than 1/w^2 lies beyond w standard deviations.
@@ -59,11 +85,7 @@ inline double mixture_quantile(std::span<const float> mean, std::span<const floa
   double high = centre + width;
   double x = std::clamp(centre + wanted.start * spread, low, high);
   for (int iteration = 0; iteration < 100; ++iteration) {
-    double tail = 0.0;
-    double density = 0.0;
-    normal_kernels().mixture(mean.data(), inverse_sd.data(), static_cast<std::int64_t>(mean.size()),
-                             static_cast<float>(x), static_cast<float>(wanted.sign), &tail,
-                             &density);
+    const auto [tail, density] = noise.mixture(mean, x, wanted.sign);
     ((tail > wanted.tail) == (wanted.sign > 0.0) ? high : low) = x;
     const double step =
         density > 0.0 ? -wanted.sign * std::log(tail / wanted.tail) * tail / density : 2.0 * width;

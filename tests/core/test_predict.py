@@ -197,10 +197,10 @@ def test_threads_change_nothing(fitted):
     data, draws = x.core(), sampler.draws
     one = draws.predict(data)
     noise = sampler.trace["sigma"]
-    summary = draws.summarise(data, quantiles=[0.1, 0.9], noise_sd=noise)
+    summary = draws.summarise(data, quantiles=[0.1, 0.9], noise_scale=noise)
     for n_threads in (2, 3, 7):
         np.testing.assert_array_equal(draws.predict(data, n_threads=n_threads), one)
-        again = draws.summarise(data, quantiles=[0.1, 0.9], noise_sd=noise, n_threads=n_threads)
+        again = draws.summarise(data, quantiles=[0.1, 0.9], noise_scale=noise, n_threads=n_threads)
         for name, values in summary.items():
             np.testing.assert_array_equal(again[name], values)
 
@@ -251,7 +251,7 @@ def test_quantiles_of_the_mixture(fitted, noise, rng):
         "very different": np.exp(rng.normal(size=draws.n_draws)),
     }[noise]
     levels = [1e-5, 0.01, 0.05, 0.3, 0.5, 0.6, 0.95, 0.999]
-    summary = draws.summarise(data, quantiles=levels, noise_sd=noise_sd)
+    summary = draws.summarise(data, quantiles=levels, noise_scale=noise_sd)
     f = draws.predict(data).astype(np.float64)
     sd = np.sqrt(f.var(axis=0, ddof=1) + np.mean(noise_sd**2))
     np.testing.assert_allclose(summary["mean"], f.mean(axis=0), atol=1e-6)
@@ -265,7 +265,7 @@ def test_quantiles_of_the_mixture(fitted, noise, rng):
 def test_ends_of_the_mixture(fitted):
     sampler, x = fitted
     noise = sampler.trace["sigma"]
-    ends = sampler.draws.summarise(x.core(), quantiles=[0.0, 1.0], noise_sd=noise)["quantiles"]
+    ends = sampler.draws.summarise(x.core(), quantiles=[0.0, 1.0], noise_scale=noise)["quantiles"]
     assert (ends[0] == -np.inf).all()
     assert (ends[1] == np.inf).all()
 
@@ -275,7 +275,7 @@ def test_mixture_without_noise(fitted):
     sampler, x = fitted
     draws, data = sampler.draws, x.core()
     levels = [0.05, 0.305, 0.95]
-    found = draws.summarise(data, quantiles=levels, noise_sd=np.zeros(draws.n_draws))
+    found = draws.summarise(data, quantiles=levels, noise_scale=np.zeros(draws.n_draws))
     f = draws.predict(data).astype(np.float64)
     below = np.quantile(f, levels, axis=0, method="lower")
     above = np.quantile(f, levels, axis=0, method="higher")
@@ -286,12 +286,12 @@ def test_mixture_without_noise(fitted):
 def test_bad_requests(fitted):
     sampler, x = fitted
     draws, data = sampler.draws, x.core()
-    with pytest.raises(ValueError, match="noise_sd must not be negative"):
-        draws.summarise(data, noise_sd=np.full(draws.n_draws, -1.0))
+    with pytest.raises(ValueError, match="noise_scale must not be negative"):
+        draws.summarise(data, noise_scale=np.full(draws.n_draws, -1.0))
     with pytest.raises(ValueError, match="one entry per draw"):
-        draws.summarise(data, noise_sd=np.ones(3))
+        draws.summarise(data, noise_scale=np.ones(3))
     with pytest.raises(ValueError, match="identity link"):
-        draws.summarise(data, "probit", noise_sd=np.ones(draws.n_draws))
+        draws.summarise(data, "probit", noise_scale=np.ones(draws.n_draws))
     with pytest.raises(ValueError, match="quantiles"):
         draws.summarise(data, quantiles=[1.5])
     with pytest.raises(ValueError, match="other columns"):
@@ -307,7 +307,7 @@ rng = np.random.default_rng(3)
 sampler = t.chain(t.columns(rng, 300), rng, n_draws=40)
 x = t.columns(rng, 500).core()
 noise = sampler.trace["sigma"]
-summary = sampler.draws.summarise(x, quantiles=[0.05, 0.9], noise_sd=noise)
+summary = sampler.draws.summarise(x, quantiles=[0.05, 0.9], noise_scale=noise)
 values = [sampler.draws.predict(x, "probit", 0.3), *summary.values()]
 print(_core.simd_level(), hashlib.sha256(b"".join(v.tobytes() for v in values)).hexdigest())
 """
@@ -330,9 +330,9 @@ sampler = t.chain(t.columns(rng, 200, 2, 0), rng, n_draws=200, n_trees=2)
 x = t.columns(rng, 1_000_000, 2, 0).core()
 noise = sampler.trace["sigma"]
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-sampler.draws.summarise(t.columns(rng, 1000, 2, 0).core(), quantiles=[0.5], noise_sd=noise)
+sampler.draws.summarise(t.columns(rng, 1000, 2, 0).core(), quantiles=[0.5], noise_scale=noise)
 before = peak()
-summary = sampler.draws.summarise(x, quantiles=[0.05, 0.95], noise_sd=noise, n_threads=2)
+summary = sampler.draws.summarise(x, quantiles=[0.05, 0.95], noise_scale=noise, n_threads=2)
 print(peak() - before, sum(values.nbytes for values in summary.values()))
 """
 

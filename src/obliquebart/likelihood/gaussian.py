@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likelihood, NoiseScalar
+from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likelihood, Noise, NoiseScalar
 from obliquebart.model.outcome import Outcome, OutcomeScale, require_scale
 from obliquebart.model.parameters import DEFAULTS, CheckedHyperparameters
 from obliquebart.validation import check_outcome, check_weights
@@ -23,7 +23,7 @@ class Gaussian(Likelihood):
     name = "gaussian"
     task = "regression"
     link = "identity"
-    noise = (NoiseScalar("sigma", "σ"),)
+    noise: ClassVar[tuple[NoiseScalar, ...]] = (NoiseScalar("sigma", "σ"),)
     has_latents = False
     target_dtype = np.float64
 
@@ -121,9 +121,9 @@ class Gaussian(Likelihood):
     def variance(self, given: Given) -> FloatArray:
         return np.broadcast_arrays(given.noise["sigma"] ** 2, given.f)[0]
 
-    def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray:
-        """Return sigma, of a row of weight one."""
-        return np.asarray(noise["sigma"].ravel() / (scale.scale or 1.0), dtype=np.float64)
+    def core_noise(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> Noise | None:
+        """Return normal noise."""
+        return Noise(np.asarray(noise["sigma"].ravel() / (scale.scale or 1.0), dtype=np.float64))
 
     def simulate(self, given: Given, random_state: np.random.RandomState) -> FloatArray:
         """Add normal noise."""
