@@ -19,25 +19,25 @@ inline int even_df(double df) {
 }
 
 struct EvenStudentT {
-  explicit EvenStudentT(int df) : half_df(df / 2), density_at_zero(0.5 / std::sqrt(df)) {
-    double binomial = 1.0;
-    for (int i = 0; i < half_df; ++i) {
-      if (i > 0) {
-        binomial *= (half_df - 1.0 + i) / i;
-        density_at_zero *= (i + 0.5) / i;
-      }
-      coefficient[i] = static_cast<float>(binomial);
-    }
-    // Here the tail is about 1e-30: p is about df / z^2 / 4.
-    largest = static_cast<float>(std::sqrt(0.25 * df * std::pow(10.0, 30.0 / half_df)));
+  explicit EvenStudentT(int degrees)
+      : df(degrees),
+        density_at_zero(0.5 / std::sqrt(degrees)),
+        largest(static_cast<float>(std::sqrt(0.25 * degrees * std::pow(10.0, 60.0 / degrees)))) {
+    for (int i = 1; i < df / 2; ++i) density_at_zero *= (i + 0.5) / i;
   }
 
-  double sd() const { return std::sqrt(half_df / (half_df - 1.0)); }
+  double sd() const { return std::sqrt(df / (df - 2.0)); }
+  double below(double z) const {
+    const double q = 0.5 * (1.0 + z / std::sqrt(df + z * z));
+    double term = std::pow(1.0 - q, df / 2);
+    double above = term;
+    for (int i = 1; i < df / 2; ++i) above += term *= q * (df / 2 - 1 + i) / i;
+    return 1.0 - above;
+  }
 
-  int half_df;
+  int df;
   double density_at_zero;
-  float coefficient[kLargestDf / 2] = {};  // the binomial ones
-  float largest;                           // |z| beyond it is taken for it
+  float largest;  // |z| beyond it is taken for it: the tail is 1e-30 or less, with p = df / z^2 / 4
 };
 
 }  // namespace obart

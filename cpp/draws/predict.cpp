@@ -265,7 +265,7 @@ void summarise(const Draws& draws, const Data& data, const PredictOptions& optio
       work.noise_variance += sd * sd / static_cast<double>(draws.n_draws());
     }
     work.tolerance = 1e-3 * smallest;
-    for (const double q : request.quantiles) work.wanted.emplace_back(q);
+    for (const double q : request.quantiles) work.wanted.emplace_back(q, noise);
   }
   for_blocks(draws, data, options, work);
 }

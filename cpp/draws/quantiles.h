@@ -27,31 +27,30 @@ inline double sample_quantile(std::span<float> values, double q) {
   return low + fraction * (high - low);
 }
 
-// Of the standard normal, by bisection: called once for each quantile asked for.
-inline double normal_quantile(double q) {
-  double low = -40.0;
-  double high = 40.0;
+// By bisection, which is enough for a start: called once for each quantile asked for.
+template <class Cdf>
+double bisected_quantile(double q, const Cdf& below) {
+  double low = -1e3;
+  double high = 1e3;
   for (int i = 0; i < 60; ++i) {
     const double middle = 0.5 * (low + high);
-    (0.5 * std::erfc(-middle * 0.70710678118654752440) < q ? low : high) = middle;
+    (below(middle) < q ? low : high) = middle;
   }
   return 0.5 * (low + high);
 }
-
-// A quantile that is wanted of many mixtures.
-struct MixtureQuantile {
-  double tail;   // probability of the smaller side ...
-  double sign;   // ... which lies below the quantile (1) or above it (-1)
-  double start;  // the standard normal's
-
-  explicit MixtureQuantile(double q)
-      : tail(std::min(q, 1.0 - q)), sign(q <= 0.5 ? 1.0 : -1.0), start(normal_quantile(q)) {}
-};
 
 // The noise of outcomes, normal or Student's t, with one scale per draw.
 struct Noise {
   std::vector<float> inverse_scale;
   std::optional<EvenStudentT> student_t;
+
+  // Of noise with standard deviation one.
+  double quantile(double q) const {
+    if (student_t)
+      return bisected_quantile(q, [&](double z) { return student_t->below(z); }) / student_t->sd();
+    return bisected_quantile(q,
+                             [](double z) { return 0.5 * std::erfc(-z * 0.70710678118654752440); });
+  }
 
   struct Point {
     double tail, density;
@@ -70,6 +69,16 @@ struct Noise {
       kernels.mixture(mean.data(), inverse_scale.data(), n, at, side, &point.tail, &point.density);
     return point;
   }
+};
+
+// A quantile that is wanted of many mixtures.
+struct MixtureQuantile {
+  double tail;   // probability of the smaller side ...
+  double sign;   // ... which lies below the quantile (1) or above it (-1)
+  double start;  // that of the noise, in standard deviations
+
+  MixtureQuantile(double q, const Noise& noise)
+      : tail(std::min(q, 1.0 - q)), sign(q <= 0.5 ? 1.0 : -1.0), start(noise.quantile(q)) {}
 };
 
 // Newton's method for the log of the tail, which is nearly quadratic, kept inside a shrinking
