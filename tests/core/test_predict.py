@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtr
 
 from helpers.processes import run_python, run_with_each_instruction_set
 from obliquebart import _core
@@ -231,34 +231,38 @@ def test_probabilities(fitted):
         np.testing.assert_allclose(summary["quantiles"][0], found, rtol=1e-5)
 
 
-def mixture_quantile(f: np.ndarray, sd: np.ndarray, q: float) -> float:
+def mixture_quantile(f: np.ndarray, scale: np.ndarray, df: int | None, q: float) -> float:
     def excess(x: float) -> float:
-        tail = ndtr((x - f) / sd) if q <= 0.5 else ndtr((f - x) / sd)
+        z = (x - f) / scale if q <= 0.5 else (f - x) / scale
+        tail = ndtr(z) if df is None else stdtr(df, z)
         return float(np.log(tail.mean()) - np.log(min(q, 1 - q)))
 
-    return float(brentq(excess, f.min() - 20 * sd.max(), f.max() + 20 * sd.max(), xtol=1e-12))
+    width = (20 if df is None else 200) * scale.max()
+    return float(brentq(excess, f.min() - width, f.max() + width, xtol=1e-12))
 
 
+@pytest.mark.parametrize("df", [None, 4, 6, 16, 30], ids=lambda df: f"df {df}" if df else "normal")
 @pytest.mark.parametrize("noise", ["as sampled", "small", "large", "very different"])
-def test_quantiles_of_the_mixture(fitted, noise, rng):
+def test_quantiles_of_the_mixture(fitted, noise, df, rng):
     """Against SciPy: no further from the exact quantile than 1e-5 of the mixture's sd."""
     sampler, x = fitted
     data, draws = x.core(), sampler.draws
-    noise_sd = {
+    noise_scale = {
         "as sampled": sampler.trace["sigma"],
         "small": np.full(draws.n_draws, 0.01),  # the mixture has a mode for each draw
         "large": np.full(draws.n_draws, 30.0),
         "very different": np.exp(rng.normal(size=draws.n_draws)),
     }[noise]
     levels = [1e-5, 0.01, 0.05, 0.3, 0.5, 0.6, 0.95, 0.999]
-    summary = draws.summarise(data, quantiles=levels, noise_scale=noise_sd)
+    summary = draws.summarise(data, quantiles=levels, noise_scale=noise_scale, noise_df=df)
     f = draws.predict(data).astype(np.float64)
-    sd = np.sqrt(f.var(axis=0, ddof=1) + np.mean(noise_sd**2))
+    noise_variance = np.mean(noise_scale**2) * (1.0 if df is None else df / (df - 2))
+    sd = np.sqrt(f.var(axis=0, ddof=1) + noise_variance)
     np.testing.assert_allclose(summary["mean"], f.mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(summary["sd"], sd, rtol=1e-5)
     for row in range(0, x.n, 111):
         for k, q in enumerate(levels):
-            exact = mixture_quantile(f[:, row], noise_sd, q)
+            exact = mixture_quantile(f[:, row], noise_scale, df, q)
             assert abs(summary["quantiles"][k, row] - exact) < 1e-5 * sd[row], (row, q)
 
 
@@ -290,6 +294,8 @@ def test_bad_requests(fitted):
         draws.summarise(data, noise_scale=np.full(draws.n_draws, -1.0))
     with pytest.raises(ValueError, match="one entry per draw"):
         draws.summarise(data, noise_scale=np.ones(3))
+    with pytest.raises(ValueError, match="df must be an even number"):
+        draws.summarise(data, noise_scale=np.ones(draws.n_draws), noise_df=5)
     with pytest.raises(ValueError, match="identity link"):
         draws.summarise(data, "probit", noise_scale=np.ones(draws.n_draws))
     with pytest.raises(ValueError, match="quantiles"):
@@ -309,6 +315,9 @@ x = t.columns(rng, 500).core()
 noise = sampler.trace["sigma"]
 summary = sampler.draws.summarise(x, quantiles=[0.05, 0.9], noise_scale=noise)
 values = [sampler.draws.predict(x, "probit", 0.3), *summary.values()]
+for df in (4, 30):
+    summary = sampler.draws.summarise(x, quantiles=[0.05, 0.9], noise_scale=noise, noise_df=df)
+    values += summary.values()
 print(_core.simd_level(), hashlib.sha256(b"".join(v.tobytes() for v in values)).hexdigest())
 """
 

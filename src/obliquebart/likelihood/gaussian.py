@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likelihood, Noise, NoiseScalar
+from obliquebart.likelihood.base import (
+    CheckedOutcome,
+    FloatArray,
+    Given,
+    Likelihood,
+    Noise,
+    NoiseScalar,
+)
 from obliquebart.model.outcome import Outcome, OutcomeScale, require_scale
 from obliquebart.model.parameters import DEFAULTS, CheckedHyperparameters
 from obliquebart.validation import check_outcome, check_weights

@@ -15,7 +15,7 @@ from obliquebart.posterior.diagnostics import diagnose
 from obliquebart.posterior.outcome_quantiles import outcome_quantiles
 from obliquebart.report import report_html
 
-NOISE = {"sigma": np.array([0.7])}
+NOISE = {"sigma": np.array([0.7]), "df": np.array([6.0])}
 
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
