@@ -276,12 +276,14 @@ class Posterior(PosteriorSummaries):
             noise = self.likelihood.core_noise(self.likelihood.noise_of(self.trace), self.scale)
             if noise is None:
                 return self._summarise_outcome(columns, quantiles, n_jobs)
+        noise_scale, noise_df = (None, None) if noise is None else noise
         result = self.draws.summarise(
             columns.to_core(),
             self.likelihood.link,
             self._offset,
             [float(q) for q in quantiles],
-            *(noise or (None, None)),
+            noise_scale,
+            noise_df,
             effective_jobs(n_jobs),
         )
         mean, sd, levels = (
