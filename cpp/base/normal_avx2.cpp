@@ -1,6 +1,7 @@
-// The normal distribution over arrays, for AVX2.
+// The normal distribution and Student's t over arrays, for AVX2.
 #include "base/normal_lanes.h"
+#include "base/student_t_lanes.h"
 
 namespace obart {
-const NormalKernels kNormalAvx2{normal_cdf, mixture, log_normal_cdf};
+const NormalKernels kNormalAvx2{normal_cdf, mixture, log_normal_cdf, student_t_mixture};
 }  // namespace obart

@@ -1,8 +1,9 @@
-// The normal distribution over arrays of floats, compiled for each instruction set.
+// The normal distribution and Student's t over arrays of floats, compiled for each instruction set.
 #pragma once
 
 #include <cstdint>
 
+#include "base/even_student_t.h"
 #include "base/simd.h"
 
 namespace obart {
@@ -17,6 +18,9 @@ struct NormalKernels {
   // The sum of log Phi(s (offset + factor f)), s = 1 for label 1 and -1 for label 0.
   double (*log_cdf)(const float* f, const std::uint8_t* label, float offset, float factor,
                     std::int64_t n);
+  // As `mixture`, of Student's t.
+  void (*student_t_mixture)(const EvenStudentT& t, const float* mean, const float* inverse_scale,
+                            std::int64_t n, float x, float sign, double* tail, double* density);
 };
 
 // For the chosen instruction set.

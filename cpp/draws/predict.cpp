@@ -177,9 +177,9 @@ struct Summarise {
   const Data& data;
   const SummaryRequest& request;
   const SummaryOutput& out;
-  double noise_variance = 0.0;         // mean over the draws
-  double tolerance = 0.0;              // of a mixture's quantile
-  std::vector<float> inverse_noise{};  // 1 / noise_sd; empty: none
+  double noise_variance = 0.0;  // mean over the draws
+  double tolerance = 0.0;       // of a mixture's quantile
+  std::optional<Noise> noise{};
   std::vector<MixtureQuantile> wanted{};
 
   struct Scratch {
@@ -233,9 +233,8 @@ struct Summarise {
     const std::span<float> values(s.by_row.data() + static_cast<std::size_t>(i) * n, n);
     for (std::size_t q = 0; q < request.quantiles.size(); ++q)
       out.quantiles[static_cast<std::int64_t>(q) * data.n_rows() + row] =
-          inverse_noise.empty() ? sample_quantile(values, request.quantiles[q])
-                                : mixture_quantile(values, inverse_noise, out.mean[row],
-                                                   out.sd[row], tolerance, wanted[q]);
+          noise ? mixture_quantile(values, *noise, out.mean[row], out.sd[row], tolerance, wanted[q])
+                : sample_quantile(values, request.quantiles[q]);
   }
 };
 
@@ -249,19 +248,24 @@ void predict_draws(const Draws& draws, const Data& data, const PredictOptions& o
 void summarise(const Draws& draws, const Data& data, const PredictOptions& options,
                const SummaryRequest& request, const SummaryOutput& out) {
   Summarise work{draws, data, request, out};
-  if (request.noise_sd != nullptr) {
+  if (request.noise_scale != nullptr) {
     if (options.link.apply != nullptr || options.link.term != nullptr)
       throw std::invalid_argument("summarise: noise goes with the identity link only");
+    Noise& noise = work.noise.emplace();
+    if (request.noise_df) noise.student_t.emplace(*request.noise_df);
+    const double unit = noise.student_t ? noise.student_t->sd() : 1.0;
     double smallest = std::numeric_limits<double>::infinity();
     for (std::int64_t d = 0; d < draws.n_draws(); ++d) {
-      const double sd = request.noise_sd[d];
-      if (!(sd >= 0.0)) throw std::invalid_argument("summarise: noise_sd must not be negative");
-      smallest = std::min(smallest, sd);
-      work.inverse_noise.push_back(static_cast<float>(1.0 / std::max(sd, 1e-20)));
+      const double scale = request.noise_scale[d];
+      if (!(scale >= 0.0))
+        throw std::invalid_argument("summarise: noise_scale must not be negative");
+      smallest = std::min(smallest, scale);
+      noise.inverse_scale.push_back(static_cast<float>(1.0 / std::max(scale, 1e-20)));
+      const double sd = unit * scale;
       work.noise_variance += sd * sd / static_cast<double>(draws.n_draws());
     }
     work.tolerance = 1e-3 * smallest;
-    for (const double q : request.quantiles) work.wanted.emplace_back(q);
+    for (const double q : request.quantiles) work.wanted.emplace_back(q, noise);
   }
   for_blocks(draws, data, options, work);
 }

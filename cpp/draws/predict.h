@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "draws/draws.h"
@@ -20,8 +21,10 @@ struct PredictOptions {
 void predict_draws(const Draws& draws, const Data& data, const PredictOptions& options, float* out);
 
 struct SummaryRequest {
-  std::vector<double> quantiles;     // increasing, in [0, 1]
-  const double* noise_sd = nullptr;  // n_draws entries: of the mixture of N(f_d, noise_sd_d^2)
+  std::vector<double> quantiles;  // increasing, in [0, 1]
+  // n_draws entries: of the mixture of f_d + noise_scale_d e, not of f_d
+  const double* noise_scale = nullptr;
+  std::optional<int> noise_df{};  // of e, if it is Student's t; otherwise it is normal
 };
 struct SummaryOutput {
   double* mean;       // n_rows

@@ -1,11 +1,14 @@
-// Quantiles of a sample, and of a mixture of normals with one component per draw.
+// Quantiles of a sample, and of a mixture with one component per draw: f plus noise.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
+#include <vector>
 
 #include "base/normal_kernels.h"
 
@@ -24,33 +27,65 @@ inline double sample_quantile(std::span<float> values, double q) {
   return low + fraction * (high - low);
 }
 
-// Of the standard normal, by bisection: called once for each quantile asked for.
-inline double normal_quantile(double q) {
-  double low = -40.0;
-  double high = 40.0;
+// By bisection, which is enough for a start: called once for each quantile asked for.
+template <class Cdf>
+double bisected_quantile(double q, const Cdf& below) {
+  double low = -1e3;
+  double high = 1e3;
   for (int i = 0; i < 60; ++i) {
     const double middle = 0.5 * (low + high);
-    (0.5 * std::erfc(-middle * 0.70710678118654752440) < q ? low : high) = middle;
+    (below(middle) < q ? low : high) = middle;
   }
   return 0.5 * (low + high);
 }
+
+// The noise of outcomes, normal or Student's t, with one scale per draw.
+struct Noise {
+  std::vector<float> inverse_scale;
+  std::optional<EvenStudentT> student_t;
+
+  // Of noise with standard deviation one.
+  double quantile(double q) const {
+    if (student_t)
+      return bisected_quantile(q, [&](double z) { return student_t->below(z); }) / student_t->sd();
+    return bisected_quantile(q,
+                             [](double z) { return 0.5 * std::erfc(-z * 0.70710678118654752440); });
+  }
+
+  struct Point {
+    double tail, density;
+  };
+  // Of the mixture with these means; see NormalKernels.
+  Point mixture(std::span<const float> mean, double x, double sign) const {
+    const auto n = static_cast<std::int64_t>(mean.size());
+    const auto at = static_cast<float>(x);
+    const auto side = static_cast<float>(sign);
+    const NormalKernels& kernels = normal_kernels();
+    Point point{};
+    if (student_t)
+      kernels.student_t_mixture(*student_t, mean.data(), inverse_scale.data(), n, at, side,
+                                &point.tail, &point.density);
+    else
+      kernels.mixture(mean.data(), inverse_scale.data(), n, at, side, &point.tail, &point.density);
+    return point;
+  }
+};
 
 // A quantile that is wanted of many mixtures.
 struct MixtureQuantile {
   double tail;   // probability of the smaller side ...
   double sign;   // ... which lies below the quantile (1) or above it (-1)
-  double start;  // the standard normal's
+  double start;  // that of the noise, in standard deviations
 
-  explicit MixtureQuantile(double q)
-      : tail(std::min(q, 1.0 - q)), sign(q <= 0.5 ? 1.0 : -1.0), start(normal_quantile(q)) {}
+  MixtureQuantile(double q, const Noise& noise)
+      : tail(std::min(q, 1.0 - q)), sign(q <= 0.5 ? 1.0 : -1.0), start(noise.quantile(q)) {}
 };
 
 // Newton's method for the log of the tail, which is nearly quadratic, kept inside a shrinking
 // bracket. `tolerance`: a step below it is the last one; what is left then is of the order of its
 // square.
-inline double mixture_quantile(std::span<const float> mean, std::span<const float> inverse_sd,
-                               double centre, double spread, double tolerance,
-                               const MixtureQuantile& wanted) {
+inline double mixture_quantile(std::span<const float> mean, const Noise& noise, double centre,
+                               double spread, double tolerance, const MixtureQuantile& wanted) {
   if (!(wanted.tail > 0.0)) return -wanted.sign * std::numeric_limits<double>::infinity();
   if (!(spread > 0.0)) return centre;
   // Cantelli's inequality: no more than 1/w^2 lies beyond w standard deviations.
@@ -59,11 +94,7 @@ inline double mixture_quantile(std::span<const float> mean, std::span<const floa
   double high = centre + width;
   double x = std::clamp(centre + wanted.start * spread, low, high);
   for (int iteration = 0; iteration < 100; ++iteration) {
-    double tail = 0.0;
-    double density = 0.0;
-    normal_kernels().mixture(mean.data(), inverse_sd.data(), static_cast<std::int64_t>(mean.size()),
-                             static_cast<float>(x), static_cast<float>(wanted.sign), &tail,
-                             &density);
+    const auto [tail, density] = noise.mixture(mean, x, wanted.sign);
     ((tail > wanted.tail) == (wanted.sign > 0.0) ? high : low) = x;
     const double step =
         density > 0.0 ? -wanted.sign * std::log(tail / wanted.tail) * tail / density : 2.0 * width;

@@ -1,26 +1,17 @@
 // y = f + sigma e / sqrt(weight), e ~ Student's t with fixed degrees of freedom. Given a latent
 // w ~ Gamma(df / 2, df / 2) that is N(f, sigma^2 / (weight w)): rows far from f count less.
-#include <cmath>
-#include <stdexcept>
-
+#include "base/even_student_t.h"
 #include "base/planted_bugs.h"
 #include "likelihood/likelihood.h"
 
 namespace obart {
 namespace {
 
-// Quantiles of outcomes are computed for these degrees of freedom only.
-double checked_df(double df) {
-  if (!(df >= 4.0 && df <= 30.0 && std::fmod(df, 2.0) == 0.0))
-    throw std::invalid_argument("df must be an even number from 4 to 30");
-  return df;
-}
-
 class StudentT final : public Likelihood {
  public:
   StudentT(const Data& data, const Settings& settings)
       : Likelihood(settings.likelihood),
-        df_(checked_df(settings.likelihood.required("df"))),
+        df_(even_df(settings.likelihood.required("df"))),
         given_(static_cast<std::size_t>(data.n_rows()), 1.0) {}
 
   void set_weights(const double* weights, Ensembles&) override {

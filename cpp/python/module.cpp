@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "base/even_student_t.h"
 #include "base/simd.h"
 #include "draws/predict.h"
 #include "python/arrays.h"
@@ -149,12 +150,12 @@ nb::ndarray<nb::numpy, float> predict(const Draws& draws, const Data& data, cons
 }
 
 nb::dict summary(const Draws& draws, const Data& data, const std::string& link, double offset,
-                 std::vector<double> quantiles, std::optional<DoubleVector> noise_sd,
-                 std::int64_t n_threads) {
+                 std::vector<double> quantiles, std::optional<DoubleVector> noise_scale,
+                 std::optional<double> noise_df, std::int64_t n_threads) {
   const auto n = static_cast<std::size_t>(data.n_rows());
   if (draws.n_draws() == 0) throw nb::value_error("summarise: there are no draws");
-  if (noise_sd && noise_sd->shape(0) != static_cast<std::size_t>(draws.n_draws()))
-    throw nb::value_error("noise_sd must have one entry per draw");
+  if (noise_scale && noise_scale->shape(0) != static_cast<std::size_t>(draws.n_draws()))
+    throw nb::value_error("noise_scale must have one entry per draw");
   const std::size_t n_quantiles = quantiles.size();
   for (const double q : quantiles)
     if (!(q >= 0.0 && q <= 1.0)) throw nb::value_error("quantiles must be in [0, 1]");
@@ -162,7 +163,8 @@ nb::dict summary(const Draws& draws, const Data& data, const std::string& link, 
   std::vector<double> sd(n);
   std::vector<double> at(n * n_quantiles);
   const PredictOptions options{find_link(link), offset, n_threads};
-  const SummaryRequest request{std::move(quantiles), noise_sd ? noise_sd->data() : nullptr};
+  SummaryRequest request{std::move(quantiles), noise_scale ? noise_scale->data() : nullptr};
+  if (noise_df) request.noise_df = even_df(*noise_df);
   {
     const nb::gil_scoped_release unlocked;
     summarise(draws, data, options, request, {mean.data(), sd.data(), at.data()});
@@ -189,7 +191,8 @@ void bind_draws(nb::module_& m) {
       .def("append", &Draws::append, "other"_a)
       .def("predict", &predict, "x"_a, "link"_a = "identity", "offset"_a = 0.0, "n_threads"_a = 1)
       .def("summarise", &summary, "x"_a, "link"_a = "identity", "offset"_a = 0.0,
-           "quantiles"_a = std::vector<double>{}, "noise_sd"_a = nb::none(), "n_threads"_a = 1)
+           "quantiles"_a = std::vector<double>{}, "noise_scale"_a = nb::none(),
+           "noise_df"_a = nb::none(), "n_threads"_a = 1)
       .def(
           "leaf_codes",
           [](const Draws& draws, const Data& data, std::int64_t draw, std::int64_t tree) {

@@ -12,17 +12,17 @@ ROOT = HERE.parents[1]
 
 # New files, by the folder that they go to.
 NEW = {
-    "cpp/likelihood": ("likelihood/student_t.cpp", "likelihood/varying_noise.cpp"),
+    "cpp/likelihood": ("likelihood/laplace.cpp", "likelihood/varying_noise.cpp"),
     "cpp/moves": ("moves/recut.cpp",),
     "cpp/ensemble": ("ensemble/variance_leaf.h",),
-    "src/obliquebart/likelihood": ("likelihood/student_t.py",),
+    "src/obliquebart/likelihood": ("likelihood/laplace.py",),
 }
 # A line of the sources -> what stands there with the change. A likelihood, a move and a leaf model
 # are an entry of a list.
 LINES = {
     "cpp/likelihood/likelihood.h": {
         "  X(none)": (
-            "  X(none)                    \\\n  X(student_t)               \\\n  X(varying_noise)"
+            "  X(none)                    \\\n  X(laplace)                 \\\n  X(varying_noise)"
         ),
     },
     "cpp/moves/list.h": {"  X(perturb)": "  X(perturb)           \\\n  X(recut)"},
@@ -33,12 +33,12 @@ LINES = {
         "std::variant<NormalLeaf>": "std::variant<NormalLeaf, VarianceLeaf>",
     },
     "src/obliquebart/likelihood/__init__.py": {
-        "from obliquebart.likelihood.probit import Probit\n": (
-            "from obliquebart.likelihood.probit import Probit\n"
-            "from obliquebart.likelihood.student_t import StudentT\n"
+        "from obliquebart.likelihood.gaussian import Gaussian\n": (
+            "from obliquebart.likelihood.gaussian import Gaussian\n"
+            "from obliquebart.likelihood.laplace import Laplace\n"
         ),
         "    Probit.name: Probit(),\n": (
-            "    Probit.name: Probit(),\n    StudentT.name: StudentT(),\n"
+            "    Probit.name: Probit(),\n    Laplace.name: Laplace(),\n"
         ),
     },
 }

@@ -19,6 +19,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "a theta for each column": {"theta_by_column": True, "theta_a": 2.0, **MOVES},
     "axis": {"axis_rules": True},
     "probit": {"likelihood": "probit", "leaf_sd_fixed": False},
+    "student_t": {"likelihood": "student_t", "more": {"df": 4.0}, "leaf_sd_fixed": False},
 }
 N, N_TREES, N_LEVELS = 120, 12, 40
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import ndtr
+from scipy.special import ndtr, stdtr
 
 from helpers.processes import run_python, run_with_each_instruction_set
 from obliquebart import _core
@@ -197,10 +197,10 @@ def test_threads_change_nothing(fitted):
     data, draws = x.core(), sampler.draws
     one = draws.predict(data)
     noise = sampler.trace["sigma"]
-    summary = draws.summarise(data, quantiles=[0.1, 0.9], noise_sd=noise)
+    summary = draws.summarise(data, quantiles=[0.1, 0.9], noise_scale=noise)
     for n_threads in (2, 3, 7):
         np.testing.assert_array_equal(draws.predict(data, n_threads=n_threads), one)
-        again = draws.summarise(data, quantiles=[0.1, 0.9], noise_sd=noise, n_threads=n_threads)
+        again = draws.summarise(data, quantiles=[0.1, 0.9], noise_scale=noise, n_threads=n_threads)
         for name, values in summary.items():
             np.testing.assert_array_equal(again[name], values)
 
@@ -231,41 +231,45 @@ def test_probabilities(fitted):
         np.testing.assert_allclose(summary["quantiles"][0], found, rtol=1e-5)
 
 
-def mixture_quantile(f: np.ndarray, sd: np.ndarray, q: float) -> float:
+def mixture_quantile(f: np.ndarray, scale: np.ndarray, df: int | None, q: float) -> float:
     def excess(x: float) -> float:
-        tail = ndtr((x - f) / sd) if q <= 0.5 else ndtr((f - x) / sd)
+        z = (x - f) / scale if q <= 0.5 else (f - x) / scale
+        tail = ndtr(z) if df is None else stdtr(df, z)
         return float(np.log(tail.mean()) - np.log(min(q, 1 - q)))
 
-    return float(brentq(excess, f.min() - 20 * sd.max(), f.max() + 20 * sd.max(), xtol=1e-12))
+    width = (20 if df is None else 200) * scale.max()
+    return float(brentq(excess, f.min() - width, f.max() + width, xtol=1e-12))
 
 
+@pytest.mark.parametrize("df", [None, 4, 6, 16, 30], ids=lambda df: f"df {df}" if df else "normal")
 @pytest.mark.parametrize("noise", ["as sampled", "small", "large", "very different"])
-def test_quantiles_of_the_mixture(fitted, noise, rng):
+def test_quantiles_of_the_mixture(fitted, noise, df, rng):
     """Against SciPy: no further from the exact quantile than 1e-5 of the mixture's sd."""
     sampler, x = fitted
     data, draws = x.core(), sampler.draws
-    noise_sd = {
+    noise_scale = {
         "as sampled": sampler.trace["sigma"],
         "small": np.full(draws.n_draws, 0.01),  # the mixture has a mode for each draw
         "large": np.full(draws.n_draws, 30.0),
         "very different": np.exp(rng.normal(size=draws.n_draws)),
     }[noise]
     levels = [1e-5, 0.01, 0.05, 0.3, 0.5, 0.6, 0.95, 0.999]
-    summary = draws.summarise(data, quantiles=levels, noise_sd=noise_sd)
+    summary = draws.summarise(data, quantiles=levels, noise_scale=noise_scale, noise_df=df)
     f = draws.predict(data).astype(np.float64)
-    sd = np.sqrt(f.var(axis=0, ddof=1) + np.mean(noise_sd**2))
+    noise_variance = np.mean(noise_scale**2) * (1.0 if df is None else df / (df - 2))
+    sd = np.sqrt(f.var(axis=0, ddof=1) + noise_variance)
     np.testing.assert_allclose(summary["mean"], f.mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(summary["sd"], sd, rtol=1e-5)
     for row in range(0, x.n, 111):
         for k, q in enumerate(levels):
-            exact = mixture_quantile(f[:, row], noise_sd, q)
+            exact = mixture_quantile(f[:, row], noise_scale, df, q)
             assert abs(summary["quantiles"][k, row] - exact) < 1e-5 * sd[row], (row, q)
 
 
 def test_ends_of_the_mixture(fitted):
     sampler, x = fitted
     noise = sampler.trace["sigma"]
-    ends = sampler.draws.summarise(x.core(), quantiles=[0.0, 1.0], noise_sd=noise)["quantiles"]
+    ends = sampler.draws.summarise(x.core(), quantiles=[0.0, 1.0], noise_scale=noise)["quantiles"]
     assert (ends[0] == -np.inf).all()
     assert (ends[1] == np.inf).all()
 
@@ -275,7 +279,7 @@ def test_mixture_without_noise(fitted):
     sampler, x = fitted
     draws, data = sampler.draws, x.core()
     levels = [0.05, 0.305, 0.95]
-    found = draws.summarise(data, quantiles=levels, noise_sd=np.zeros(draws.n_draws))
+    found = draws.summarise(data, quantiles=levels, noise_scale=np.zeros(draws.n_draws))
     f = draws.predict(data).astype(np.float64)
     below = np.quantile(f, levels, axis=0, method="lower")
     above = np.quantile(f, levels, axis=0, method="higher")
@@ -286,12 +290,14 @@ def test_mixture_without_noise(fitted):
 def test_bad_requests(fitted):
     sampler, x = fitted
     draws, data = sampler.draws, x.core()
-    with pytest.raises(ValueError, match="noise_sd must not be negative"):
-        draws.summarise(data, noise_sd=np.full(draws.n_draws, -1.0))
+    with pytest.raises(ValueError, match="noise_scale must not be negative"):
+        draws.summarise(data, noise_scale=np.full(draws.n_draws, -1.0))
     with pytest.raises(ValueError, match="one entry per draw"):
-        draws.summarise(data, noise_sd=np.ones(3))
+        draws.summarise(data, noise_scale=np.ones(3))
+    with pytest.raises(ValueError, match="df must be an even number"):
+        draws.summarise(data, noise_scale=np.ones(draws.n_draws), noise_df=5)
     with pytest.raises(ValueError, match="identity link"):
-        draws.summarise(data, "probit", noise_sd=np.ones(draws.n_draws))
+        draws.summarise(data, "probit", noise_scale=np.ones(draws.n_draws))
     with pytest.raises(ValueError, match="quantiles"):
         draws.summarise(data, quantiles=[1.5])
     with pytest.raises(ValueError, match="other columns"):
@@ -307,8 +313,11 @@ rng = np.random.default_rng(3)
 sampler = t.chain(t.columns(rng, 300), rng, n_draws=40)
 x = t.columns(rng, 500).core()
 noise = sampler.trace["sigma"]
-summary = sampler.draws.summarise(x, quantiles=[0.05, 0.9], noise_sd=noise)
+summary = sampler.draws.summarise(x, quantiles=[0.05, 0.9], noise_scale=noise)
 values = [sampler.draws.predict(x, "probit", 0.3), *summary.values()]
+for df in (4, 30):
+    summary = sampler.draws.summarise(x, quantiles=[0.05, 0.9], noise_scale=noise, noise_df=df)
+    values += summary.values()
 print(_core.simd_level(), hashlib.sha256(b"".join(v.tobytes() for v in values)).hexdigest())
 """
 
@@ -330,9 +339,9 @@ sampler = t.chain(t.columns(rng, 200, 2, 0), rng, n_draws=200, n_trees=2)
 x = t.columns(rng, 1_000_000, 2, 0).core()
 noise = sampler.trace["sigma"]
 peak = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-sampler.draws.summarise(t.columns(rng, 1000, 2, 0).core(), quantiles=[0.5], noise_sd=noise)
+sampler.draws.summarise(t.columns(rng, 1000, 2, 0).core(), quantiles=[0.5], noise_scale=noise)
 before = peak()
-summary = sampler.draws.summarise(x, quantiles=[0.05, 0.95], noise_sd=noise, n_threads=2)
+summary = sampler.draws.summarise(x, quantiles=[0.05, 0.95], noise_scale=noise, n_threads=2)
 print(peak() - before, sum(values.nbytes for values in summary.values()))
 """
 

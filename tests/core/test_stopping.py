@@ -24,6 +24,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "axis, two threads": {"axis_rules": True, "n_threads": 2},
     "probit": {"likelihood": "probit", "leaf_sd_fixed": False},
     "weighted": {"weighted": True},
+    "student_t": {"likelihood": "student_t", "more": {"df": 4.0}, "weighted": True},
 }
 
 

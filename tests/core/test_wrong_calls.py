@@ -25,8 +25,21 @@ def make_sampler(settings: _core.Settings, weights: np.ndarray | None = None) ->
 
 
 def test_an_unknown_likelihood_names_those_that_there_are():
-    with pytest.raises(ValueError, match="gaussian, probit, none"):
+    with pytest.raises(ValueError, match="gaussian, student_t, probit, none"):
         make_sampler(make_settings(likelihood="poison"))
+
+
+@pytest.mark.parametrize("df", [2.0, 5.0, 4.5, 32.0, np.nan, np.inf, -4.0])
+def test_degrees_of_freedom_are_even_and_neither_few_nor_many(df):
+    settings = make_settings(likelihood="student_t", more={"df": df})
+    for call in (make_sampler, _core.Settings.verify):
+        with pytest.raises(ValueError, match="df must be an even number from 4 to 30"):
+            call(settings)
+
+
+def test_degrees_of_freedom_are_required():
+    with pytest.raises(ValueError, match="df"):
+        make_sampler(make_settings(likelihood="student_t"))
 
 
 @pytest.mark.parametrize(

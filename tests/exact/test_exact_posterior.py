@@ -53,6 +53,16 @@ TABLES = {
     "oblique, missing": table(WITH_MISSING, NO_CAT),
 }
 OBLIQUE_THETA = 0.6
+DF = 4.0
+# The name of a case -> the core's, and whether rows have weights.
+LIKELIHOODS = {
+    "gaussian": ("gaussian", False),
+    "weighted": ("gaussian", True),
+    "probit": ("probit", False),
+    "student_t": ("student_t", False),
+    "student_t, weighted": ("student_t", True),
+    "none": ("none", False),
+}
 
 
 @dataclass(frozen=True)
@@ -61,7 +71,7 @@ class Case:
     min_samples_leaf: int = 1
     alpha: float = 0.95
     beta: float = 0.5
-    likelihood: str = "gaussian"  # or "weighted", "probit", "none"
+    likelihood: str = "gaussian"  # or another of LIKELIHOODS
     moves: str = "grow and prune"  # or another of core.NAMES
 
     @property
@@ -90,7 +100,11 @@ def leaf_marginal(likelihood: str) -> marginal.LeafMarginal:
         return marginal.probit(LABELS, 0.25, LEAF_SD)
     if likelihood == "none":
         return marginal.nothing()
-    return marginal.gaussian(Y, SIGMA, LEAF_SD, WEIGHTS if likelihood == "weighted" else None)
+    name, weighted = LIKELIHOODS[likelihood]
+    weights = WEIGHTS if weighted else None
+    if name == "student_t":
+        return marginal.student_t(Y, DF, SIGMA, LEAF_SD, weights)
+    return marginal.gaussian(Y, SIGMA, LEAF_SD, weights)
 
 
 def exact_posterior(case: Case, masses: enumeration.RuleMasses):
@@ -113,9 +127,10 @@ def sampler(case: Case, seed: int) -> _core.Sampler:
     )
     is_probit = case.likelihood == "probit"
     settings = core.settings(prior, **core.NAMES[case.moves])
-    settings.likelihood = "gaussian" if case.likelihood == "weighted" else case.likelihood
+    settings.likelihood, weighted = LIKELIHOODS[case.likelihood]
     settings.offset = 0.25 if is_probit else 0.0
-    weights = WEIGHTS if case.likelihood == "weighted" else None
+    settings.more = {"df": DF} if settings.likelihood == "student_t" else {}
+    weights = WEIGHTS if weighted else None
     y = LABELS if is_probit else Y
     return _core.Sampler(core.data(TABLES[case.table]), y, weights, settings, seed, 0)
 
@@ -168,6 +183,8 @@ SHORT = [
     Case("one column", 1, 0.95, 0.5, "weighted"),
     Case("oblique", 1, 0.95, 0.5, "probit"),
     Case("mixed", 0, 0.5, 0.5, "probit", moves="all moves"),
+    Case("oblique", 1, 0.95, 0.5, "student_t"),
+    Case("mixed", 1, 0.5, 0.5, "student_t, weighted", moves="all moves"),
     Case("mixed", 1, 0.95, 0.5, "none", moves="all moves"),
 ]
 
@@ -186,6 +203,7 @@ LONG = [
         ("gaussian", "perturb"),
         ("weighted", "all moves"),
         ("probit", "grow and prune"),
+        ("student_t, weighted", "all moves"),
         ("none", "all moves"),
     )
 ]

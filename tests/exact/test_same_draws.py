@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from helpers.student_t import StudentTRegressor
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, _core
 
 RECORD = Path(__file__).with_name("draws.json")
@@ -73,6 +74,12 @@ REGRESSIONS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
     "large table": ({"n_trees": 5}, numbers(40_000, 3), None),
     "large table, weights": ({"n_trees": 5}, numbers(40_000, 3), 0.5 + numbers(40_000, 1)[:, 0]),
 }
+# With Student's t noise.
+STUDENT_T: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
+    "Student's t": ({}, X, None),
+    "Student's t, weights": ({"prior": "paper"}, with_missing(X), WEIGHTS),
+    "Student's t, large table": ({"n_trees": 5}, numbers(40_000, 3), None),
+}
 CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
     "two classes": ({}, X, 2),
     "two classes, paper": ({"prior": "paper"}, X, 2),
@@ -87,6 +94,9 @@ def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, n
     if name in REGRESSIONS:
         parameters, x, weights = REGRESSIONS[name]
         return ObliqueBARTRegressor(**SHORT | parameters, n_jobs=n_jobs), x, outcome(x), weights
+    if name in STUDENT_T:
+        parameters, x, weights = STUDENT_T[name]
+        return StudentTRegressor(**SHORT | parameters, n_jobs=n_jobs), x, outcome(x), weights
     parameters, x, n_classes = CLASSIFICATIONS[name]
     y = outcome(x)
     labels = np.searchsorted(np.sort(y)[:: len(y) // n_classes][1:n_classes], y)
@@ -108,7 +118,7 @@ def fitted(name: str, n_jobs: int | None = None) -> Any:
     return model.fit(x, y, weights)
 
 
-NAMES = [*REGRESSIONS, *CLASSIFICATIONS]
+NAMES = [*REGRESSIONS, *STUDENT_T, *CLASSIFICATIONS]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -116,12 +126,14 @@ def test_draws_are_those_recorded(name):
     assert digest(fitted(name)) == json.loads(RECORD.read_text())[name]
 
 
-@pytest.mark.parametrize("name", ["default", "large table", "two classes"])
+@pytest.mark.parametrize(
+    "name", ["default", "large table", "two classes", "Student's t, large table"]
+)
 def test_threads_make_no_difference(name):
     assert digest(fitted(name, n_jobs=5)) == json.loads(RECORD.read_text())[name]
 
 
-@pytest.mark.parametrize("name", ["weights", "two classes", "large table"])
+@pytest.mark.parametrize("name", ["weights", "two classes", "large table", "Student's t, weights"])
 def test_going_on_makes_no_difference(name, tmp_path):
     """Fewer draws and then more; and a checkpoint of a fit that was interrupted."""
     wanted = json.loads(RECORD.read_text())[name]
@@ -137,6 +149,7 @@ def test_going_on_makes_no_difference(name, tmp_path):
 @pytest.mark.parametrize("simd", ["baseline", "avx2", "avx512"])
 def test_instruction_sets_make_no_difference(simd):
     names = ["missing", "paper, categories", "large table, weights", "two classes, axis"]
+    names.append("Student's t, large table")
     script = f"import test_same_draws as t\nprint(*(t.digest(t.fitted(n)) for n in {names}))"
     path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "OBLIQUEBART_SIMD": simd, "PYTHONPATH": path}

@@ -31,5 +31,7 @@ BUGS = {
     "deviation_noise_full": "noise of a fresh output added to one that keeps a part of the old",
     "deviations_added": "sum of two leaves' deviations not divided by the root of two",
     "stale_code_masks": "leaf codes that a block has, after a move",
+    "t_shape_without_row": "shape of a row's latent weight without the row itself",
+    "t_weights_dropped": "the user's weights not part of those of Student's t",
     "probit_sign_flipped": "latents on the wrong side of zero",
 }

@@ -36,6 +36,7 @@ TESTS = {
             "oblique-leaf 1-alpha 0.5-beta 0.0-gaussian-all moves",
             "oblique-leaf 0-alpha 0.25-beta 0.5-gaussian-all moves",
             "mixed-leaf 0-alpha 0.5-beta 0.5-probit-all moves",
+            "mixed-leaf 1-alpha 0.5-beta 0.5-student_t, weighted-all moves",
         ],
     ),
     "prior invariance": (
@@ -50,6 +51,8 @@ TESTS = {
             "probit, one tree",
             "probit, five trees, both kinds, leaf_sd sampled",
             "axis rules, leaf_sd sampled",
+            "Student's t, one tree",
+            "Student's t, five trees, both kinds, weighted, leaf_sd sampled",
         ],
     ),
     "core's prior": (

@@ -48,6 +48,15 @@ class Given(NamedTuple):
     """Of the outcomes; None for one."""
 
 
+class Noise(NamedTuple):
+    """Noise that the engine knows: an outcome is f plus it."""
+
+    scale: FloatArray
+    """Per draw, in the engine's units; the standard deviation of normal noise."""
+    df: float | None = None
+    """Degrees of freedom of Student's t; None for normal noise."""
+
+
 class Likelihood(ABC):
     """How an outcome depends on f, the sum of the trees, at its row.
 
@@ -192,10 +201,10 @@ class Likelihood(ABC):
         """
         return self.variance(given)
 
-    def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray | None:
-        """Return the standard deviation of normal noise per draw, in the engine's units.
+    def core_noise(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> Noise | None:
+        """Return the noise of an outcome of weight one as the engine knows it.
 
-        None where an outcome is not f plus normal noise: its quantiles then come from `cdf`.
+        None where it does not: quantiles of outcomes then come from `cdf`.
         """
         return None
 

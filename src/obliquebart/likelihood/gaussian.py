@@ -11,7 +11,14 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likelihood, NoiseScalar
+from obliquebart.likelihood.base import (
+    CheckedOutcome,
+    FloatArray,
+    Given,
+    Likelihood,
+    Noise,
+    NoiseScalar,
+)
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale, require_scale
 from obliquebart.model.parameters import NU_RANGE, NU_SHARE, PLAIN_NU, CheckedHyperparameters
 from obliquebart.validation import check_outcome, check_weights
@@ -150,9 +157,9 @@ class Gaussian(Likelihood):
     def variance(self, given: Given) -> FloatArray:
         return np.broadcast_arrays(given.noise["sigma"] ** 2, given.f)[0]
 
-    def noise_sd(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> FloatArray:
-        """Return sigma, of a row of weight one."""
-        return np.asarray(noise["sigma"].ravel() / (scale.scale or 1.0), dtype=np.float64)
+    def core_noise(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> Noise | None:
+        """Return normal noise."""
+        return Noise(np.asarray(noise["sigma"].ravel() / (scale.scale or 1.0), dtype=np.float64))
 
     def simulate(self, given: Given, random_state: np.random.RandomState) -> FloatArray:
         """Add normal noise."""

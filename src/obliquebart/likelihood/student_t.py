@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from scipy.special import gammaln
 
-from obliquebart.likelihood.base import FloatArray, Given, NoiseScalar
+from obliquebart.likelihood.base import FloatArray, Given, Noise, NoiseScalar
 from obliquebart.likelihood.gaussian import Gaussian, noise_scale
+from obliquebart.model.outcome import OutcomeScale
 
 
 class StudentT(Gaussian):
@@ -19,6 +22,11 @@ class StudentT(Gaussian):
         """Return sigma² df / (df - 2)."""
         df = given.noise["df"]
         return np.asarray(super().variance(given) * (df / (df - 2.0)), dtype=np.float64)
+
+    def core_noise(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> Noise | None:
+        """Return Student's t."""
+        normal = super().core_noise(noise, scale)
+        return normal and normal._replace(df=float(noise["df"].flat[0]))
 
     def simulate(self, given: Given, random_state: np.random.RandomState) -> FloatArray:
         """Add heavy-tailed noise."""

@@ -1,6 +1,6 @@
 """Quantiles of a new outcome for any likelihood, by its distribution given f.
 
-The engine has those of f plus normal noise, which are faster.
+The engine has those of f plus normal noise or Student's t, which are faster.
 """
 
 from __future__ import annotations

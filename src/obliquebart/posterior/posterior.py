@@ -307,17 +307,19 @@ class Posterior(PosteriorSummaries):
         y with observation weight one, from the mixture of its distributions over the draws.
         """
         check_choice("kind", kind, ("mean", "outcome"))
-        noise_sd = None
+        noise = None
         if kind == "outcome":
-            noise_sd = self.likelihood.noise_sd(self.likelihood.noise_of(self.trace), self.scale)
-            if noise_sd is None:
+            noise = self.likelihood.core_noise(self.likelihood.noise_of(self.trace), self.scale)
+            if noise is None:
                 return self._summarise_outcome(columns, quantiles, n_jobs)
+        noise_scale, noise_df = (None, None) if noise is None else noise
         result = self.draws.summarise(
             columns.to_core(),
             self.likelihood.link,
             self._offset,
             [float(q) for q in quantiles],
-            noise_sd,
+            noise_scale,
+            noise_df,
             effective_jobs(n_jobs),
         )
         mean, sd, levels = (
@@ -330,7 +332,7 @@ class Posterior(PosteriorSummaries):
     def _summarise_outcome(
         self, columns: EncodedTable, quantiles: Sequence[float], n_jobs: int | None
     ) -> Summary:
-        """Return the same where the noise is not normal, from the likelihood's functions."""
+        """Return the same for other noise than the engine knows, by the likelihood's functions."""
         noise = self.likelihood.noise_of(self.trace)
         parts = []
         for _, f in self.blocks(columns, n_jobs):

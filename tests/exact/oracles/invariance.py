@@ -58,7 +58,10 @@ def make_table(
 
 
 def draw_y(setup: Setup, fit: np.ndarray, sigma: np.ndarray, rng) -> np.ndarray:
-    noise = rng.standard_normal(fit.shape)
+    if setup.likelihood == "student_t":
+        noise = rng.standard_t(setup.more["more"]["df"], fit.shape)
+    else:
+        noise = rng.standard_normal(fit.shape)
     if setup.likelihood == "probit":
         return (setup.offset + fit + noise > 0).astype(float)
     weights = setup.weights()

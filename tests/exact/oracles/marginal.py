@@ -1,7 +1,7 @@
 """Log marginal likelihood of the rows of one leaf, its output integrated out, by brute force.
 
 The sampler uses sufficient statistics; here the n-dimensional normal density is evaluated as it
-stands, and the probit leaf is integrated by quadrature.
+stands, and leaves of other likelihoods are integrated by quadrature.
 """
 
 from __future__ import annotations
@@ -45,6 +45,25 @@ def probit(y: np.ndarray, offset: float, leaf_sd: float) -> LeafMarginal:
         mean = offset + leaf_sd * nodes
         terms = special.log_ndtr(sign[rows, None] * mean).sum(axis=0)
         return float(special.logsumexp(terms, b=node_weights))
+
+    return log_marginal
+
+
+def student_t(
+    y: np.ndarray, df: float, sigma: float, leaf_sd: float, weights: np.ndarray | None = None
+) -> LeafMarginal:
+    """Given the output mu the rows are independent: integrate the product of their densities."""
+    mu = np.linspace(-10.0, 10.0, 4001) * leaf_sd
+    prior = stats.norm.pdf(mu, scale=leaf_sd)
+    prior /= prior.sum()
+    scale = sigma / np.sqrt(np.ones(len(y)) if weights is None else np.asarray(weights))
+
+    def log_marginal(mask: int) -> float:
+        rows = rows_of(mask)
+        if not rows:
+            return 0.0
+        terms = stats.t.logpdf(y[rows, None], df, mu, scale[rows, None]).sum(axis=0)
+        return float(special.logsumexp(terms, b=prior))
 
     return log_marginal
 

@@ -144,6 +144,21 @@ SHORT = [
         likelihood="probit",
         offset=-0.4,
     ),
+    Setup(
+        "Student's t, five trees, both kinds, weighted, leaf_sd sampled",
+        make_table(25, 2, (3,)),
+        prior(5, 0.6, 1.0, theta=(4.0, 4.0), leaf_sd=LEAF_SD),
+        weighted=True,
+        likelihood="student_t",
+        more={**MOVES, "more": {"df": 4.0}},
+    ),
+    Setup(
+        "Student's t, one tree",
+        make_table(10, 1, (3,)),
+        prior(1, 0.9, 1.0, min_samples_leaf=0),
+        likelihood="student_t",
+        more={"more": {"df": 10.0}},
+    ),
 ]
 
 

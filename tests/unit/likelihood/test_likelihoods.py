@@ -15,7 +15,7 @@ from obliquebart.posterior.diagnostics import diagnose
 from obliquebart.posterior.outcome_quantiles import outcome_quantiles
 from obliquebart.report import report_html
 
-NOISE = {"sigma": np.array([0.7])}
+NOISE = {"sigma": np.array([0.7]), "df": np.array([6.0])}
 
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
@@ -65,7 +65,7 @@ def test_quantiles_by_the_distribution_are_those_of_the_engine(monkeypatch):
     posterior = model.fit(x, y).posterior_
     columns, levels = posterior.encode(x), (0.05, 0.5, 0.99)
     of_engine = posterior.summarise(columns, levels, "outcome")
-    monkeypatch.setattr(Gaussian, "noise_sd", lambda *_: None)
+    monkeypatch.setattr(Gaussian, "core_noise", lambda *_: None)
     of_cdf = posterior.summarise(columns, levels, "outcome")
     for ours, expected in zip(of_cdf, of_engine, strict=True):
         np.testing.assert_allclose(ours, expected, rtol=1e-5)
