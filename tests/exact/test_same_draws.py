@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from helpers.student_t import StudentTRegressor
+from helpers.student_t import student_t_regressor
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, _core
 
 RECORD = Path(__file__).with_name("draws.json")
+PLAIN_NOISE = {"nu": 3.0, "sigma_quantile": 0.99}
 SHORT = {"n_trees": 20, "n_burn": 20, "n_draws": 15, "n_chains": 2, "random_state": 3}
 
 
@@ -74,6 +75,11 @@ REGRESSIONS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
     "large table": ({"n_trees": 5}, numbers(40_000, 3), None),
     "large table, weights": ({"n_trees": 5}, numbers(40_000, 3), 0.5 + numbers(40_000, 1)[:, 0]),
 }
+# With noise that is estimated first.
+ESTIMATED: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
+    "estimated noise": ({}, X, None),
+    "estimated noise, weights": ({}, with_missing(X), WEIGHTS),
+}
 # With Student's t noise.
 STUDENT_T: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
     "Student's t": ({}, X, None),
@@ -93,10 +99,18 @@ CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
 def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, np.ndarray, Any]:
     if name in REGRESSIONS:
         parameters, x, weights = REGRESSIONS[name]
-        return ObliqueBARTRegressor(**SHORT | parameters, n_jobs=n_jobs), x, outcome(x), weights
+        # A prior of sigma that needs no estimate of the noise.
+        plain = {} if parameters.get("prior") == "paper" else PLAIN_NOISE
+        model = ObliqueBARTRegressor(**SHORT | plain | parameters, n_jobs=n_jobs)
+        return model, x, outcome(x), weights
     if name in STUDENT_T:
         parameters, x, weights = STUDENT_T[name]
-        return StudentTRegressor(**SHORT | parameters, n_jobs=n_jobs), x, outcome(x), weights
+        plain = {} if parameters.get("prior") == "paper" else PLAIN_NOISE
+        model = student_t_regressor(**SHORT | plain | parameters, n_jobs=n_jobs)
+        return model, x, outcome(x), weights
+    if name in ESTIMATED:
+        parameters, x, weights = ESTIMATED[name]
+        return ObliqueBARTRegressor(**SHORT | parameters, n_jobs=n_jobs), x, outcome(x), weights
     parameters, x, n_classes = CLASSIFICATIONS[name]
     y = outcome(x)
     labels = np.searchsorted(np.sort(y)[:: len(y) // n_classes][1:n_classes], y)
@@ -118,7 +132,7 @@ def fitted(name: str, n_jobs: int | None = None) -> Any:
     return model.fit(x, y, weights)
 
 
-NAMES = [*REGRESSIONS, *STUDENT_T, *CLASSIFICATIONS]
+NAMES = [*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -127,7 +141,8 @@ def test_draws_are_those_recorded(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["default", "large table", "two classes", "Student's t, large table"]
+    "name",
+    ["default", "large table", "two classes", "estimated noise", "Student's t, large table"],
 )
 def test_threads_make_no_difference(name):
     assert digest(fitted(name, n_jobs=5)) == json.loads(RECORD.read_text())[name]

@@ -93,7 +93,7 @@ class Gaussian(Likelihood):
         """Let the range of y, or with heavy tails four sd(y), span 2k deviations of f."""
         spread = float(np.ptp(outcome.values)) / 4.0
         if parameters.preset.robust_leaf:
-            spread = min(spread, 1.0)
+            spread = min(spread, _weighted_sd(outcome))
         return 2.0 * spread / (parameters.k * math.sqrt(parameters.n_trees))
 
     def wants_noise(self, parameters: CheckedHyperparameters) -> bool:
@@ -133,7 +133,8 @@ class Gaussian(Likelihood):
         else:
             nu = PLAIN_NU if parameters.nu is None else parameters.nu
             quantile = parameters.sigma_quantile
-            below, s = parameters.preset.sigma_quantile if quantile is None else quantile, 1.0
+            below = parameters.preset.sigma_quantile if quantile is None else quantile
+            s = _weighted_sd(outcome) if parameters.preset.estimate_noise else 1.0
         lambda_ = s**2 * float(chi2.ppf(1.0 - below, nu)) / nu
         if not (math.isfinite(lambda_) and lambda_ > 1e-100):
             raise ValueError(
@@ -178,6 +179,15 @@ class Gaussian(Likelihood):
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.nan_to_num((y - given.f) / given.noise["sigma"], nan=0.0)
         return np.asarray(ndtr(z), dtype=np.float64)
+
+
+def _weighted_sd(outcome: Outcome) -> float:
+    """Return sd(y) in the engine's units, to which a row that hardly counts hardly adds."""
+    if outcome.weights is None:
+        return 1.0
+    # The weighted mean is zero.
+    squares = float(np.sum(outcome.weights * outcome.values**2))
+    return math.sqrt(squares / (len(outcome.values) - 1))
 
 
 def noise_scale(given: Given) -> FloatArray:

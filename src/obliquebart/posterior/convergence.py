@@ -37,7 +37,7 @@ APART_SHARE = 0.05
 APART_RHAT = 1.3
 # An automatic run stops where these hold: stricter than "fine", so that it is fine with certainty.
 ARRIVED_SHARE = 0.01
-ARRIVED_RHAT = 1.02
+ARRIVED_RHAT = 1.015
 ARRIVED_SCALE_RHAT = 1.1
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from helpers.arrays import assert_same
 from helpers.estimators import OPTIONS
-from helpers.student_t import DF, StudentTRegressor
+from helpers.student_t import DF, student_t_regressor
 from obliquebart import ObliqueBARTRegressor, load
 from obliquebart.exceptions import ModelFileError
 from obliquebart.explain.evaluation import evaluate
@@ -25,7 +25,7 @@ from obliquebart.posterior.diagnostics import diagnose
 from obliquebart.report import report_html
 from obliquebart.sampling import progress
 
-STUDENT_T = LIKELIHOODS["student_t"]
+GAUSSIAN, STUDENT_T = LIKELIHOODS["gaussian"], LIKELIHOODS["student_t"]
 Z = np.concatenate([np.linspace(-30, 30, 301), [-1e9, -1e-9, 1e-9, 1e9]])
 
 
@@ -65,12 +65,11 @@ def test_without_noise_the_distribution_is_a_step():
 def test_the_prior_has_the_degrees_of_freedom():
     outcome = STUDENT_T.encode(np.arange(5.0))
     parameters = Hyperparameters(noise_df=8).validated()
-    prior = STUDENT_T.noise_prior(parameters, outcome)
-    assert prior["more"] == {"df": 8.0}
-    normal = LIKELIHOODS["gaussian"].noise_prior(parameters, outcome)
+    prior = GAUSSIAN.noise_prior(parameters, outcome)
+    assert (prior["likelihood"], prior["more"]) == ("student_t", {"df": 8.0})
+    normal = GAUSSIAN.noise_prior(Hyperparameters().validated(), outcome)
     assert {name: prior[name] for name in normal} == normal
-    with pytest.raises(ValueError, match="noise_df"):
-        STUDENT_T.noise_prior(Hyperparameters().validated(), outcome)
+    assert not {"likelihood", "more"} & set(normal)
 
 
 def test_the_engine_is_told_the_noise_in_its_units():
@@ -89,7 +88,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def model(table):
-    return StudentTRegressor(**OPTIONS, random_state=1).fit(*table)
+    return student_t_regressor(**OPTIONS, random_state=1).fit(*table)
 
 
 def test_the_posterior_knows_its_likelihood(model, table):
@@ -138,7 +137,7 @@ def test_it_travels_through_a_file_and_goes_on(model, table, tmp_path):
                 again.posterior_.quantile(table[0], levels, kind),
                 model.posterior_.quantile(table[0], levels, kind),
             )
-    longer = StudentTRegressor(**OPTIONS | {"n_draws": 35}, random_state=1).fit(*table)
+    longer = student_t_regressor(**OPTIONS | {"n_draws": 35}, random_state=1).fit(*table)
     for more in (
         load(path).sample_more(10),
         model_without_data(model, path).sample_more(10, *table),
@@ -154,7 +153,7 @@ def model_without_data(model, path):
 def test_a_checkpoint_goes_on(table, tmp_path):
     path = tmp_path / "checkpoint"
     fits = [
-        StudentTRegressor(**OPTIONS, random_state=1).fit(
+        student_t_regressor(**OPTIONS, random_state=1).fit(
             *table, checkpoint=path, checkpoint_every=20
         )
         for _ in range(2)
@@ -186,9 +185,6 @@ def test_wrong_degrees_of_freedom_in_a_file_are_refused(model, tmp_path):
 
 
 def test_only_sigma_is_on_the_progress_line(table, monkeypatch):
-    class Direct(StudentTRegressor):
-        _likelihood = STUDENT_T
-
     shown = []
 
     class Recording(progress.FitProgress):
@@ -199,5 +195,5 @@ def test_only_sigma_is_on_the_progress_line(table, monkeypatch):
 
     monkeypatch.setattr("obliquebart.estimators.base.FitProgress", Recording)
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
-    Direct(**OPTIONS | {"progress": True}, random_state=1).fit(*table)
+    student_t_regressor(**OPTIONS | {"progress": True}, random_state=1).fit(*table)
     assert list(shown[-1]) == ["sigma"]

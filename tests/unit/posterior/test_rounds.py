@@ -394,7 +394,7 @@ def test_progress_tells_of_the_rounds(data, monkeypatch, arriving_in):
     ObliqueBARTRegressor(**{**SMALL, "progress": True}).fit(*data)
     shown = console.file.getvalue()
     told = (
-        "550 sweeps: Monte Carlo share 2.3% (aim 1%), R-hat 1.040 (aim 1.02). On to 1,550 sweeps."
+        "550 sweeps: Monte Carlo share 2.3% (aim 1%), R-hat 1.040 (aim 1.015). On to 1,550 sweeps."
     )
     assert told in shown
     assert "1,550 sweeps: Monte Carlo share 0.1%" in shown

@@ -1,0 +1,173 @@
+"""The estimate of the noise from outcomes that short fits have not seen."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from obliquebart import ObliqueBARTRegressor
+from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.model.calibration import calibrate
+from obliquebart.model.outcome import NoiseEstimate
+from obliquebart.model.parameters import NU_RANGE, Hyperparameters
+from obliquebart.model.training import TrainingProblem
+from obliquebart.sampling import noise as module
+from obliquebart.sampling.noise import DEGREES_OF_FREEDOM, _Unseen, estimate_noise
+from obliquebart.table import Encoding
+
+GAUSSIAN = LIKELIHOODS["gaussian"]
+
+
+def make_problem(y, x, weights=None):
+    _, table = Encoding.fit_transform(
+        x, categorical_features=None, feature_scaling="blend", rows=None, owner="test"
+    )
+    return TrainingProblem(table, GAUSSIAN.encode(y, weights))
+
+
+def estimate(y, x, weights=None, **options):
+    """Estimate with fewer trees, and give sigma in the units of y."""
+    problem = make_problem(y, x, weights)
+    parameters = Hyperparameters(n_trees=50).validated()
+    settings = calibrate(parameters, problem.outcome, problem.table.p_cont)
+    found = estimate_noise(problem, settings, **options)
+    return found and found._replace(sigma=found.sigma * problem.outcome.scale.sigma_unit)
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (400, 3))
+    return x, 3 * x[:, 0] - 2 * x[:, 1], rng
+
+
+@pytest.mark.parametrize("sd", [0.3, 2.0])
+def test_normal_noise(table, sd):
+    x, f, rng = table
+    found = estimate(f + sd * rng.normal(size=400), x)
+    assert found.df >= 20
+    # Too little noise rather than too much, where f is uncertain.
+    assert 0.6 * sd < found.sigma < 1.15 * sd
+
+
+def test_heavy_tails(table):
+    x, f, rng = table
+    found = estimate(f + 0.5 * rng.standard_t(2.0, size=400), x)
+    assert found.df == min(DEGREES_OF_FREEDOM)
+    assert 0.3 < found.sigma < 0.8
+    assert estimate(f + 0.5 * rng.standard_t(2.0, size=400), x, df=20.0).df == 20.0
+
+
+def test_a_row_counts_by_its_weight(table):
+    x, f, rng = table
+    weights = np.where(np.arange(400) % 2 == 0, 1.0, 16.0)
+    y = f + rng.normal(size=400) / np.sqrt(weights)
+    found = estimate(y, x, weights)
+    assert 0.6 < found.sigma < 1.2
+    # Without weights the noise has two sizes, so its tails look heavy.
+    assert estimate(y, x).df < found.df
+
+
+def test_a_row_that_hardly_counts_sets_no_scale(table):
+    x, f, rng = table
+    y = f + 0.3 * rng.normal(size=400)
+    weights = np.ones(400)
+    options = {"n_trees": 50, "n_chains": 2, "n_burn": 200, "n_draws": 100, "random_state": 0}
+    usual = ObliqueBARTRegressor(**options).fit(x, y, weights).posterior_.trace["sigma"].mean()
+    y[7], weights[7] = 1e6, 1e-12
+    odd = ObliqueBARTRegressor(**options).fit(x, y, weights).posterior_.trace["sigma"].mean()
+    assert odd == pytest.approx(usual, rel=0.25)
+
+
+def test_the_same_data_give_the_same_estimate(table):
+    x, f, rng = table
+    y = f + 0.3 * rng.normal(size=400)
+    assert estimate(y, x) == estimate(y, x, n_jobs=2)
+
+
+def test_too_few_rows_tell_nothing(table):
+    x, f, _ = table
+    n = module.FEWEST_ROWS
+    assert estimate(f[: n - 1], x[: n - 1]) is None
+    assert estimate(f[:n], x[:n]) is not None
+    # All but one outcome are equal: there is a fold without any other.
+    assert estimate(np.eye(1, 100)[0], x[:100]) is None
+    problem = make_problem(f[:50], x[:50])
+    parameters = Hyperparameters(n_trees=5, min_samples_leaf=45).validated()
+    settings = calibrate(parameters, problem.outcome, 3)
+    assert estimate_noise(problem, settings) is None
+
+
+def test_a_large_table_is_sampled(table, monkeypatch):
+    x, f, rng = table
+    monkeypatch.setattr(module, "MAX_ROWS", 50)
+    seen = []
+
+    def draws_at(*given):
+        seen.append(len(given[2]))
+        return np.zeros((2, seen[-1]))
+
+    monkeypatch.setattr(module, "_draws_at", draws_at)
+    estimate(f + rng.normal(size=400), x)
+    assert seen == [10] * 5
+
+
+def test_an_interrupt_is_not_lost(table, monkeypatch):
+    x, f, _ = table
+    original = module.run
+    monkeypatch.setattr(
+        module, "run", lambda *given: original(*given)._replace(ending="interrupted")
+    )
+    with pytest.raises(KeyboardInterrupt):
+        ObliqueBARTRegressor(n_trees=5, n_burn=5, n_draws=5).fit(x, f)
+
+
+@pytest.mark.parametrize("df", [6.0, math.inf])
+def test_density(df):
+    rng = np.random.default_rng(1)
+    f, y, w = rng.normal(size=(7, 5)), rng.normal(size=5), rng.uniform(0.5, 2, 5)
+    unseen = _Unseen((y - f) * np.sqrt(w), 0.5 * np.log(w))
+    distribution = stats.norm if math.isinf(df) else stats.t(df)
+    density = distribution.pdf((y - f) * np.sqrt(w) / 0.7) * np.sqrt(w) / 0.7
+    expected = np.log(density.mean(axis=0)).mean()
+    assert unseen.log_density(0.7, df) == pytest.approx(expected)
+
+
+def test_the_prior_is_centred_on_the_estimate():
+    rng = np.random.default_rng(2)
+    for n, nu in ((50, NU_RANGE[0]), (500, 50.0), (10_000, NU_RANGE[1])):
+        outcome = GAUSSIAN.encode(rng.normal(size=n))
+        prior = GAUSSIAN.noise_prior(Hyperparameters().validated(), outcome, NoiseEstimate(0.3, 6))
+        assert prior["nu"] == nu
+        assert (prior["likelihood"], prior["more"]) == ("student_t", {"df": 6})
+        median = stats.invgamma(nu / 2, scale=nu * prior["lambda_"] / 2).median()
+        assert math.sqrt(median) == pytest.approx(0.3)
+    given = Hyperparameters(nu=7.0, noise_df=math.inf).validated()
+    prior = GAUSSIAN.noise_prior(given, outcome, NoiseEstimate(0.3, 6))
+    assert prior["nu"] == 7.0
+    assert "likelihood" not in prior
+
+
+@pytest.mark.parametrize(
+    ("parameters", "wanted"),
+    [
+        ({}, True),
+        ({"nu": 5.0}, True),
+        ({"noise_df": 6.0}, True),
+        ({"sigma": 1.0}, False),
+        ({"sigma_quantile": 0.9}, False),
+        ({"prior": "paper"}, False),
+    ],
+)
+def test_who_says_how_large_the_noise_is_needs_no_estimate(parameters, wanted):
+    assert GAUSSIAN.wants_noise(Hyperparameters(**parameters).validated()) is wanted
+    assert not LIKELIHOODS["probit"].wants_noise(Hyperparameters().validated())
+
+
+@pytest.mark.parametrize("df", [5, 2, 32, 6.5, -4, math.nan])
+def test_degrees_of_freedom_are_even(df):
+    with pytest.raises(ValueError, match="noise_df"):
+        Hyperparameters(noise_df=df).validated()
