@@ -47,11 +47,13 @@ BLEND = replace(MOVES, feature_scaling="blend")
 LEARNED = replace(BLEND, leaf_shape=OURS.leaf_shape)
 COLUMNS = replace(LEARNED, theta_weight=OURS.theta_weight, axis_theta_a=OURS.axis_theta_a)
 NOISE = replace(COLUMNS, sigma_quantile=OURS.sigma_quantile)
-assert NOISE == OURS
+ESTIMATED = replace(NOISE, estimate_noise=True)
+assert ESTIMATED == OURS
 
 # Sweeps: chains, sweeps before the first draw, draws; what is missing is as in the estimators.
 Length = dict[str, int]
 EIGHT: Length = {"n_draws": 500}
+LONGER: Length = {"n_burn": 2000, "n_draws": 500, "n_thin": 4}
 ONE: Length = {"n_chains": 1, "n_burn": 1000, "n_draws": 1000}
 FOUR: Length = {"n_chains": 4, "n_burn": 1000, "n_draws": 1000}
 
@@ -65,12 +67,13 @@ VARIANTS: dict[str, tuple[Any, Length]] = {
     "+ leaf scale learned": (LEARNED, ONE),
     "+ theta for each column": (COLUMNS, ONE),
     "+ prior of sigma": (NOISE, ONE),
-    "+ eight short chains: the default": (OURS, EIGHT),
-    "default, four chains of 1000 + 1000": (OURS, FOUR),
-    "default without moves": (
-        replace(OURS, p_change=0.0, p_perturb=0.0, output_correlation=0.0, scale_jointly=False),
+    "+ eight short chains": (NOISE, EIGHT),
+    "the same, four chains of 1000 + 1000": (NOISE, FOUR),
+    "the same without moves": (
+        replace(NOISE, p_change=0.0, p_perturb=0.0, output_correlation=0.0, scale_jointly=False),
         None,
     ),
+    "+ estimated noise, 2000 + 2000 sweeps": (OURS, LONGER),
 }
 
 Unit = tuple[str, int, str]

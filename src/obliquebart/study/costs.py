@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from obliquebart.study import synthetic
 from obliquebart.study.datasets import Library
+from obliquebart.study.methods import OURS, PAPER
 from obliquebart.study.units import Unit
 
 N_TREES = 500
@@ -46,9 +47,9 @@ def cost_model(library: Library | None) -> Callable[[Unit], float]:
         base = unit.method.removeprefix("rot")
         if "BART" in base:
             ours = unit.method in ("obliqueBART", "BART-ours")
-            chains, usual = (8, 500) if ours else (1, 1000)
-            sweeps = float(settings.get("n_burn", usual)) + float(settings.get("n_draws", usual))
-            return float(settings.get("n_chains", chains)) * (0.15 + 1.7e-4 * n) * sweeps / 2000
+            length = {**({"n_chains": 8, **OURS} if ours else PAPER), **settings}
+            sweeps = length["n_burn"] + length["n_draws"] * length.get("n_thin", 1)
+            return float(length["n_chains"] * (0.15 + 1.7e-4 * n) * sweeps / 2000)
         if base.startswith("XGB"):
             return 0.02 + 4e-7 * n * columns
         if base == "stochtree":
