@@ -38,7 +38,7 @@ from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
 from obliquebart.posterior.posterior import Posterior, equal_posteriors
 from obliquebart.posterior.rounds import TimeLimit, run_rounds
-from obliquebart.sampling.noise import estimate_noise
+from obliquebart.sampling.noise import DEGREES_OF_FREEDOM, estimate_noise
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import Run, RunRequest, new_seed
 from obliquebart.table import Encoding
@@ -322,11 +322,14 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
     ) -> _core.Settings:
         """Return the settings of one posterior; where they need it, the noise is estimated."""
         outcome, p_cont = problem.outcome, problem.table.p_cont
-        loose = replace(parameters, noise_df=math.inf)
         noise = None
         if self._likelihood.wants_noise(parameters):
-            short_fits = calibrate(loose, outcome, p_cont)
-            noise = estimate_noise(problem, short_fits, parameters.noise_df, self.n_jobs)
+            given = parameters.noise_df
+            priors = [
+                calibrate(replace(parameters, noise_df=df), outcome, p_cont)
+                for df in (DEGREES_OF_FREEDOM if given is None else (given,))
+            ]
+            noise = estimate_noise(problem, priors, self.n_jobs)
         return calibrate(parameters, outcome, p_cont, noise)
 
     def _continue(self, problem: TrainingProblem, n_draws: int) -> list[Posterior]:

@@ -9,6 +9,7 @@ docs/decisions/0010-noise.md has the reasons and what was measured.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -28,14 +29,17 @@ FloatArray = NDArray[np.float64]
 
 N_FOLDS = 5
 # Two chains, as one may be odd; their draws are thinned to what a mixture needs.
-SCHEDULE = Schedule(n_chains=2, n_burn=300, n_draws=50, n_thin=4)
+SCHEDULE = Schedule(n_chains=2, n_burn=250, n_draws=50, n_thin=3)
 # A sample of a large table tells as much, and its prior weighs little against so many rows.
 MAX_ROWS = 4000
 # With fewer rows, folds predict each other too badly to tell noise from ignorance.
 FEWEST_ROWS = 25
-# Degrees of freedom to choose from. Even ones have distribution functions in closed form; below 6 a
-# few badly predicted rows would pass as noise, and be left to it.
-DEGREES_OF_FREEDOM = (6.0, 10.0, 20.0, math.inf)
+# Degrees of freedom to choose from; below 6 a few badly predicted rows would pass as noise, and be
+# left to it.
+DEGREES_OF_FREEDOM = (6.0, 10.0, math.inf)
+# Tails that fit the outcomes better must not cost predictions: how much larger their mean squared
+# error may be than the least.
+ERROR_TOLERANCE = 0.05
 # The posterior of f is wider than its error where f is smooth, as sums of trees are not: then the
 # most likely noise is less than the true one, and chains with so little noise hardly move.
 SMALLEST_SHARE = 0.5
@@ -62,24 +66,35 @@ class _Unseen(NamedTuple):
         return float(rows.mean()) - math.log(sigma)
 
 
-def estimate_noise(
-    problem: TrainingProblem,
-    settings: _core.Settings,
-    df: float | None = None,
-    n_jobs: int | None = None,
-) -> NoiseEstimate | None:
-    """Estimate the noise of a regression, of given degrees of freedom or of the most likely ones.
+class _Candidate(NamedTuple):
+    """Noise of some degrees of freedom, and how outcomes look that its short fits have not seen."""
 
-    The settings are those of the short fits, with a loose prior of sigma. None where there are too
-    few rows to tell. The same data give the same estimate.
+    noise: NoiseEstimate
+    log_density: float
+    error: float  # mean squared
+
+
+def estimate_noise(
+    problem: TrainingProblem, priors: Sequence[_core.Settings], n_jobs: int | None = None
+) -> NoiseEstimate | None:
+    """Estimate the noise of a regression.
+
+    Each of the settings has other tails of the noise and a loose prior of sigma. Of those whose
+    predictions are about the best, the one under which unseen outcomes are most likely is chosen.
+    None where there are too few rows to tell. The same data give the same estimate.
     """
-    unseen = _predict_folds(problem, settings, n_jobs)
-    if unseen is None:
-        return None
-    candidates = DEGREES_OF_FREEDOM if df is None else (df,)
-    best = [(*_most_likely_scale(unseen, candidate), candidate) for candidate in candidates]
-    _, sigma, df = max(best)
-    return NoiseEstimate(sigma, df)
+    candidates = []
+    for settings in priors:
+        unseen = _predict_folds(problem, settings, n_jobs)
+        if unseen is None:
+            return None
+        df = settings.more.get("df", math.inf)
+        log_density, sigma = _most_likely_scale(unseen, df)
+        error = float(np.mean(unseen.errors.mean(axis=0) ** 2))
+        candidates.append(_Candidate(NoiseEstimate(sigma, df), log_density, error))
+    least = min(candidate.error for candidate in candidates)
+    good = [one for one in candidates if one.error <= (1.0 + ERROR_TOLERANCE) * least]
+    return max(good, key=lambda one: one.log_density).noise
 
 
 def _predict_folds(

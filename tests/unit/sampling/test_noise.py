@@ -28,12 +28,18 @@ def make_problem(y, x, weights=None):
     return TrainingProblem(table, GAUSSIAN.encode(y, weights))
 
 
-def estimate(y, x, weights=None, **options):
+def priors_of(problem, candidates=DEGREES_OF_FREEDOM, **parameters):
+    p_cont = problem.table.p_cont
+    return [
+        calibrate(Hyperparameters(noise_df=df, **parameters).validated(), problem.outcome, p_cont)
+        for df in candidates
+    ]
+
+
+def estimate(y, x, weights=None, candidates=DEGREES_OF_FREEDOM, n_jobs=None):
     """Estimate with fewer trees, and give sigma in the units of y."""
     problem = make_problem(y, x, weights)
-    parameters = Hyperparameters(n_trees=50).validated()
-    settings = calibrate(parameters, problem.outcome, problem.table.p_cont)
-    found = estimate_noise(problem, settings, **options)
+    found = estimate_noise(problem, priors_of(problem, candidates, n_trees=50), n_jobs)
     return found and found._replace(sigma=found.sigma * problem.outcome.scale.sigma_unit)
 
 
@@ -48,7 +54,7 @@ def table():
 def test_normal_noise(table, sd):
     x, f, rng = table
     found = estimate(f + sd * rng.normal(size=400), x)
-    assert found.df >= 20
+    assert found.df >= 10
     # Too little noise rather than too much, where f is uncertain.
     assert 0.6 * sd < found.sigma < 1.15 * sd
 
@@ -58,7 +64,7 @@ def test_heavy_tails(table):
     found = estimate(f + 0.5 * rng.standard_t(2.0, size=400), x)
     assert found.df == min(DEGREES_OF_FREEDOM)
     assert 0.3 < found.sigma < 0.8
-    assert estimate(f + 0.5 * rng.standard_t(2.0, size=400), x, df=20.0).df == 20.0
+    assert estimate(f + 0.5 * rng.standard_t(2.0, size=400), x, candidates=(20.0,)).df == 20.0
 
 
 def test_a_row_counts_by_its_weight(table):
@@ -82,6 +88,21 @@ def test_a_row_that_hardly_counts_sets_no_scale(table):
     assert odd == pytest.approx(usual, rel=0.25)
 
 
+def test_tails_that_cost_predictions_are_not_chosen(table, monkeypatch):
+    x, f, rng = table
+    y = f + 0.5 * rng.standard_t(2.0, size=400)
+    errors = iter([1.0, 2.0, 1.0])
+    original = module._predict_folds
+
+    def worse(problem, settings, n_jobs):
+        """Let the errors of the middle candidate be larger, their density the same."""
+        unseen = original(problem, settings, n_jobs)
+        return unseen._replace(errors=unseen.errors * next(errors))
+
+    monkeypatch.setattr(module, "_predict_folds", worse)
+    assert estimate(y, x, candidates=(math.inf, 6.0, 10.0)).df == 10.0
+
+
 def test_the_same_data_give_the_same_estimate(table):
     x, f, rng = table
     y = f + 0.3 * rng.normal(size=400)
@@ -96,9 +117,7 @@ def test_too_few_rows_tell_nothing(table):
     # All but one outcome are equal: there is a fold without any other.
     assert estimate(np.eye(1, 100)[0], x[:100]) is None
     problem = make_problem(f[:50], x[:50])
-    parameters = Hyperparameters(n_trees=5, min_samples_leaf=45).validated()
-    settings = calibrate(parameters, problem.outcome, 3)
-    assert estimate_noise(problem, settings) is None
+    assert estimate_noise(problem, priors_of(problem, n_trees=5, min_samples_leaf=45)) is None
 
 
 def test_a_large_table_is_sampled(table, monkeypatch):
@@ -112,7 +131,7 @@ def test_a_large_table_is_sampled(table, monkeypatch):
 
     monkeypatch.setattr(module, "_draws_at", draws_at)
     estimate(f + rng.normal(size=400), x)
-    assert seen == [10] * 5
+    assert seen == [10] * 5 * len(DEGREES_OF_FREEDOM)
 
 
 def test_an_interrupt_is_not_lost(table, monkeypatch):
