@@ -1,8 +1,8 @@
 """Draws keep their bits: fits of many settings against digests that were recorded.
 
 A change that is meant to leave the sampler alone must leave these alone. One that changes it on
-purpose records them anew: `.venv/bin/python tests/exact/test_same_draws.py`, and says so in its
-message.
+purpose records them anew, and says so in its message:
+`PYTHONPATH=tests .venv/bin/python tests/exact/test_same_draws.py`
 """
 
 from __future__ import annotations
@@ -166,7 +166,8 @@ def test_instruction_sets_make_no_difference(simd):
     names = ["missing", "paper, categories", "large table, weights", "two classes, axis"]
     names.append("Student's t, large table")
     script = f"import test_same_draws as t\nprint(*(t.digest(t.fitted(n)) for n in {names}))"
-    path = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    folders = [Path(__file__).parent, Path(__file__).parents[1]]
+    path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "OBLIQUEBART_SIMD": simd, "PYTHONPATH": path}
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, env=environment

@@ -40,13 +40,15 @@ from obliquebart.posterior.posterior import Posterior, equal_posteriors
 from obliquebart.posterior.rounds import TimeLimit, run_rounds
 from obliquebart.sampling.noise import DEGREES_OF_FREEDOM, estimate_noise
 from obliquebart.sampling.progress import FitProgress
-from obliquebart.sampling.run import Run, RunRequest, new_seed
+from obliquebart.sampling.run import Run, RunRequest, new_seed, require_run_memory
 from obliquebart.table import Encoding
 from obliquebart.validation import check_count, check_number, check_seed, count_rows, effective_jobs
 
 RandomState = int | np.random.RandomState | None
 Self = TypeVar("Self", bound="ObliqueBART")
 
+# What an estimate of the noise may take of a limited time; without one there is a loose prior.
+NOISE_SHARE = 0.25
 _HYPERPARAMETERS = tuple(Hyperparameters.__dataclass_fields__)
 
 
@@ -284,7 +286,10 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
     ) -> list[Posterior]:
         """Return the posteriors of new chains, or of those that a checkpoint has saved."""
         n_posteriors = len(self._likelihood.titles(problem.outcome.classes))
-        settings = [self._prior(parameters, problem.part(i)) for i in range(n_posteriors)]
+        require_run_memory(problem.table.n_rows, parameters.n_trees, length.first_round)
+        settings = [
+            self._prior(parameters, problem.part(i), options.limit) for i in range(n_posteriors)
+        ]
         rng = check_seed(self.random_state)
         seeds = [new_seed(rng) for _ in settings]
         priors = [settings_to_dict(prior) for prior in settings]
@@ -318,7 +323,10 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         return posteriors
 
     def _prior(
-        self, parameters: CheckedHyperparameters, problem: TrainingProblem
+        self,
+        parameters: CheckedHyperparameters,
+        problem: TrainingProblem,
+        limit: TimeLimit | None = None,
     ) -> _core.Settings:
         """Return the settings of one posterior; where they need it, the noise is estimated."""
         outcome, p_cont = problem.outcome, problem.table.p_cont
@@ -329,7 +337,8 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
                 calibrate(replace(parameters, noise_df=df), outcome, p_cont)
                 for df in (DEGREES_OF_FREEDOM if given is None else (given,))
             ]
-            noise = estimate_noise(problem, priors, self.n_jobs)
+            seconds = None if limit is None else NOISE_SHARE * limit.seconds_left
+            noise = estimate_noise(problem, priors, self.n_jobs, seconds)
         return calibrate(parameters, outcome, p_cont, noise)
 
     def _continue(self, problem: TrainingProblem, n_draws: int) -> list[Posterior]:

@@ -99,7 +99,12 @@ class Gaussian(Likelihood):
     def wants_noise(self, parameters: CheckedHyperparameters) -> bool:
         """Estimate the noise unless the user has said how large it is."""
         is_given = parameters.sigma is not None or parameters.sigma_quantile is not None
-        return parameters.preset.estimate_noise and not is_given
+        return self._is_normal and parameters.preset.estimate_noise and not is_given
+
+    @property
+    def _is_normal(self) -> bool:
+        """Say that this is no other noise, whose class has been derived from this."""
+        return self.name == Gaussian.name
 
     def noise_prior(
         self,
@@ -114,7 +119,8 @@ class Gaussian(Likelihood):
         df = math.inf if noise is None else noise.df
         if parameters.noise_df is not None:
             df = parameters.noise_df
-        tails = {} if math.isinf(df) else {"likelihood": "student_t", "more": {"df": df}}
+        is_heavy = self._is_normal and math.isfinite(df)
+        tails = {"likelihood": "student_t", "more": {"df": df}} if is_heavy else {}
         return {"offset": 0.0, **tails, **self._sigma_prior(parameters, outcome, noise)}
 
     def _sigma_prior(
@@ -185,9 +191,11 @@ def _weighted_sd(outcome: Outcome) -> float:
     """Return sd(y) in the engine's units, to which a row that hardly counts hardly adds."""
     if outcome.weights is None:
         return 1.0
-    # The weighted mean is zero.
+    # The weighted mean is zero, and the weights' mean is one.
+    n = len(outcome.values)
+    freedom = n - float(np.sum(outcome.weights**2)) / n
     squares = float(np.sum(outcome.weights * outcome.values**2))
-    return math.sqrt(squares / (len(outcome.values) - 1))
+    return math.sqrt(squares / freedom) if freedom > 1e-12 * n else 1.0
 
 
 def noise_scale(given: Given) -> FloatArray:

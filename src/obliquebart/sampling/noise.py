@@ -9,6 +9,7 @@ docs/decisions/0010-noise.md has the reasons and what was measured.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -75,17 +76,22 @@ class _Candidate(NamedTuple):
 
 
 def estimate_noise(
-    problem: TrainingProblem, priors: Sequence[_core.Settings], n_jobs: int | None = None
+    problem: TrainingProblem,
+    priors: Sequence[_core.Settings],
+    n_jobs: int | None = None,
+    seconds: float | None = None,
 ) -> NoiseEstimate | None:
     """Estimate the noise of a regression.
 
     Each of the settings has other tails of the noise and a loose prior of sigma. Of those whose
     predictions are about the best, the one under which unseen outcomes are most likely is chosen.
-    None where there are too few rows to tell. The same data give the same estimate.
+    None where there are too few rows to tell, or not enough seconds. Without a limit the same data
+    give the same estimate.
     """
+    fitter = _ShortFits(problem, n_jobs, None if seconds is None else time.monotonic() + seconds)
     candidates = []
     for settings in priors:
-        unseen = _predict_folds(problem, settings, n_jobs)
+        unseen = fitter.predict_folds(settings)
         if unseen is None:
             return None
         df = settings.more.get("df", math.inf)
@@ -97,51 +103,57 @@ def estimate_noise(
     return max(good, key=lambda one: one.log_density).noise
 
 
-def _predict_folds(
-    problem: TrainingProblem, settings: _core.Settings, n_jobs: int | None
-) -> _Unseen | None:
-    n_rows = problem.table.n_rows
-    rows = np.random.default_rng(0).permutation(n_rows)[:MAX_ROWS]
-    if len(rows) < FEWEST_ROWS or len(rows) * (N_FOLDS - 1) < N_FOLDS * settings.min_samples_leaf:
-        return None
-    errors, log_weights = [], []
-    weights = problem.outcome.weights
-    for fold in range(N_FOLDS):
-        held_out = np.sort(rows[fold::N_FOLDS])
-        training = _part(problem, np.setdiff1d(rows, held_out))
-        if training.outcome.constant:
+class _ShortFits(NamedTuple):
+    """Short fits to the rows outside a fold, for one fold after another."""
+
+    problem: TrainingProblem
+    n_jobs: int | None
+    end: float | None
+    """The time to stop, as `time.monotonic` counts."""
+
+    def predict_folds(self, settings: _core.Settings) -> _Unseen | None:
+        """Return all folds' outcomes; None where rows or time do not suffice."""
+        table, outcome = self.problem
+        rows = np.random.default_rng(0).permutation(table.n_rows)[:MAX_ROWS]
+        n_fitted = len(rows) * (N_FOLDS - 1) // N_FOLDS
+        if len(rows) < FEWEST_ROWS or n_fitted < settings.min_samples_leaf:
             return None
-        f = _draws_at(training, problem, held_out, settings, n_jobs)
-        w = np.ones(len(held_out)) if weights is None else weights[held_out]
-        errors.append((problem.outcome.values[held_out] - f) * np.sqrt(w))
-        log_weights.append(0.5 * np.log(w))
-    return _Unseen(np.concatenate(errors, axis=1), np.concatenate(log_weights))
+        errors, log_weights = [], []
+        for fold in range(N_FOLDS):
+            held_out = np.sort(rows[fold::N_FOLDS])
+            f = self._draws_at(held_out, np.setdiff1d(rows, held_out), settings)
+            if f is None:
+                return None
+            w = np.ones(len(held_out)) if outcome.weights is None else outcome.weights[held_out]
+            errors.append((outcome.values[held_out] - f) * np.sqrt(w))
+            log_weights.append(0.5 * np.log(w))
+        return _Unseen(np.concatenate(errors, axis=1), np.concatenate(log_weights))
 
+    def _draws_at(
+        self, held_out: NDArray[np.intp], rows: NDArray[np.intp], settings: _core.Settings
+    ) -> FloatArray | None:
+        """Return draws of f at rows, of a short fit to others."""
+        training = self._part(rows)
+        seconds = None if self.end is None else self.end - time.monotonic()
+        if training.outcome.constant or (seconds is not None and seconds <= 0.0):
+            return None
+        own_settings = settings_from_dict(settings_to_dict(settings))
+        request = RunRequest(training, own_settings, SCHEDULE, seed=0)
+        result = run(request, self.n_jobs, seconds=seconds)
+        if result.ending == "interrupted":
+            raise KeyboardInterrupt
+        if result.ending == "out of time":
+            return None
+        x = self.problem.table.take(held_out).to_core()
+        threads = effective_jobs(self.n_jobs)
+        f = [chain.draws.predict(x, "identity", 0.0, threads) for chain in result.chains]
+        return np.concatenate(f).astype(np.float64)
 
-def _part(problem: TrainingProblem, rows: NDArray[np.intp]) -> TrainingProblem:
-    outcome = problem.outcome
-    weights = None if outcome.weights is None else outcome.weights[rows]
-    return TrainingProblem(
-        problem.table.take(rows), replace(outcome, values=outcome.values[rows], weights=weights)
-    )
-
-
-def _draws_at(
-    training: TrainingProblem,
-    problem: TrainingProblem,
-    rows: NDArray[np.intp],
-    settings: _core.Settings,
-    n_jobs: int | None,
-) -> FloatArray:
-    """Return draws of f at rows of a problem, of a short fit to others."""
-    own_settings = settings_from_dict(settings_to_dict(settings))
-    result = run(RunRequest(training, own_settings, SCHEDULE, seed=0), n_jobs)
-    if result.ending == "interrupted":
-        raise KeyboardInterrupt
-    x = problem.table.take(rows).to_core()
-    threads = effective_jobs(n_jobs)
-    f = [chain.draws.predict(x, "identity", 0.0, threads) for chain in result.chains]
-    return np.concatenate(f).astype(np.float64)
+    def _part(self, rows: NDArray[np.intp]) -> TrainingProblem:
+        table, outcome = self.problem
+        weights = None if outcome.weights is None else outcome.weights[rows]
+        values = outcome.values[rows]
+        return TrainingProblem(table.take(rows), replace(outcome, values=values, weights=weights))
 
 
 def _most_likely_scale(unseen: _Unseen, df: float) -> tuple[float, float]:

@@ -88,7 +88,9 @@ def run(
     stops all chains; so does the end of the `seconds`, which chains that wait for each other
     share. Chains that have kept no draw are left out.
     """
-    _require_memory(request)
+    require_run_memory(
+        request.problem.table.n_rows, int(request.settings.n_trees), request.schedule
+    )
     jobs = effective_jobs(n_jobs)
     if seconds is not None:
         seconds /= math.ceil(request.schedule.n_chains / jobs)
@@ -104,9 +106,8 @@ def _wants_processes() -> bool:
     return not getattr(backend, "supports_sharedmem", False)
 
 
-def _require_memory(request: RunRequest) -> None:
-    schedule, n_rows = request.schedule, request.problem.table.n_rows
-    n_trees = int(request.settings.n_trees)
+def require_run_memory(n_rows: int, n_trees: int, schedule: Schedule) -> None:
+    """Raise MemoryError, saying what to lower, if chains of this size would not fit."""
     require_memory(
         schedule.n_chains * schedule.n_draws * n_trees * SMALLEST_TREE_BYTES,
         f"Keeping {schedule.n_chains} chains of {schedule.n_draws} draws of {n_trees} trees",

@@ -106,9 +106,12 @@ def test_remedies_are_those_that_are_left():
     assert "p_change=0.2, p_perturb=0.3" in str(reach_verdict([evidence(apart, settings=paper)]))
     done = {**SETTINGS, "min_samples_leaf": 5, "sigma_fixed": True}
     text = str(reach_verdict([evidence(apart, settings=done)]))
-    assert "Try a longer run (n_burn=2000, n_draws=2000) or more chains (n_chains=16)." in text
+    assert (
+        "Try a longer run (n_burn=2000, n_draws=500, n_thin=4) or more chains (n_chains=16)."
+        in text
+    )
     alone = str(reach_verdict([evidence(apart, settings=done, n_chains=1)]))
-    assert "Try a longer run (n_burn=2000, n_draws=2000). One chain cannot show" in alone
+    assert "Try a longer run (n_burn=2000, n_draws=500, n_thin=4). One chain cannot show" in alone
     assert "n_chains=8" in alone
 
 

@@ -92,14 +92,14 @@ def test_tails_that_cost_predictions_are_not_chosen(table, monkeypatch):
     x, f, rng = table
     y = f + 0.5 * rng.standard_t(2.0, size=400)
     errors = iter([1.0, 2.0, 1.0])
-    original = module._predict_folds
+    original = module._ShortFits.predict_folds
 
-    def worse(problem, settings, n_jobs):
-        """Let the errors of the middle candidate be larger, their density the same."""
-        unseen = original(problem, settings, n_jobs)
+    def worse(self, settings):
+        """Let the errors of the middle candidate be larger."""
+        unseen = original(self, settings)
         return unseen._replace(errors=unseen.errors * next(errors))
 
-    monkeypatch.setattr(module, "_predict_folds", worse)
+    monkeypatch.setattr(module._ShortFits, "predict_folds", worse)
     assert estimate(y, x, candidates=(math.inf, 6.0, 10.0)).df == 10.0
 
 
@@ -125,21 +125,30 @@ def test_a_large_table_is_sampled(table, monkeypatch):
     monkeypatch.setattr(module, "MAX_ROWS", 50)
     seen = []
 
-    def draws_at(*given):
-        seen.append(len(given[2]))
-        return np.zeros((2, seen[-1]))
+    def draws_at(_, held_out, *_others):
+        seen.append(len(held_out))
+        return np.zeros((2, len(held_out)))
 
-    monkeypatch.setattr(module, "_draws_at", draws_at)
+    monkeypatch.setattr(module._ShortFits, "_draws_at", draws_at)
     estimate(f + rng.normal(size=400), x)
     assert seen == [10] * 5 * len(DEGREES_OF_FREEDOM)
+
+
+def test_no_time_no_estimate(table):
+    x, f, rng = table
+    problem = make_problem(f + rng.normal(size=400), x)
+    for seconds in (0.0, 0.01):
+        assert estimate_noise(problem, priors_of(problem), seconds=seconds) is None
 
 
 def test_an_interrupt_is_not_lost(table, monkeypatch):
     x, f, _ = table
     original = module.run
-    monkeypatch.setattr(
-        module, "run", lambda *given: original(*given)._replace(ending="interrupted")
-    )
+
+    def interrupted(*given, **options):
+        return original(*given, **options)._replace(ending="interrupted")
+
+    monkeypatch.setattr(module, "run", interrupted)
     with pytest.raises(KeyboardInterrupt):
         ObliqueBARTRegressor(n_trees=5, n_burn=5, n_draws=5).fit(x, f)
 
