@@ -12,7 +12,7 @@ rows are not used), and three fits predict it:
     python benchmarks/arrive.py --report
 
 The first writes a line per fit to results/arrive.jsonl (fits that are there are not repeated), the
-second prints the tables of docs/convergence_study.md.
+second writes the tables of docs/arrival.md.
 """
 
 from __future__ import annotations
