@@ -38,7 +38,7 @@ from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
 from obliquebart.posterior.posterior import Posterior, equal_posteriors
 from obliquebart.posterior.rounds import TimeLimit, run_rounds
-from obliquebart.sampling.noise import DEGREES_OF_FREEDOM, estimate_noise
+from obliquebart.sampling.noise import estimate_noise, tails_to_try
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import Run, RunRequest, new_seed, require_run_memory
 from obliquebart.table import Encoding
@@ -335,7 +335,7 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
             given = parameters.noise_df
             priors = [
                 calibrate(replace(parameters, noise_df=df), outcome, p_cont)
-                for df in (DEGREES_OF_FREEDOM if given is None else (given,))
+                for df in (tails_to_try(problem.table.n_rows) if given is None else (given,))
             ]
             seconds = None if limit is None else NOISE_SHARE * limit.seconds_left
             noise = estimate_noise(problem, priors, self.n_jobs, seconds)

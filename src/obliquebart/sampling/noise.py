@@ -38,6 +38,8 @@ FEWEST_ROWS = 25
 # Degrees of freedom to choose from; below 6 a few badly predicted rows would pass as noise, and be
 # left to it.
 DEGREES_OF_FREEDOM = (6.0, 10.0, math.inf)
+# With fewer rows a rare signal cannot be told from an outlier, and noise is taken to be normal.
+FEWEST_ROWS_FOR_TAILS = 250
 # Tails that fit the outcomes better must not cost predictions: how much larger their mean squared
 # error may be than the least.
 ERROR_TOLERANCE = 0.05
@@ -47,6 +49,11 @@ SMALLEST_SHARE = 0.5
 # The median of |z| of a standard normal.
 MEDIAN_NORMAL = 0.6745
 N_SCALES = 40
+
+
+def tails_to_try(n_rows: int) -> tuple[float, ...]:
+    """Return the degrees of freedom among which that many rows can choose."""
+    return DEGREES_OF_FREEDOM if n_rows >= FEWEST_ROWS_FOR_TAILS else (math.inf,)
 
 
 class _Unseen(NamedTuple):

@@ -15,7 +15,12 @@ from obliquebart.model.outcome import NoiseEstimate
 from obliquebart.model.parameters import NU_RANGE, Hyperparameters
 from obliquebart.model.training import TrainingProblem
 from obliquebart.sampling import noise as module
-from obliquebart.sampling.noise import DEGREES_OF_FREEDOM, _Unseen, estimate_noise
+from obliquebart.sampling.noise import (
+    DEGREES_OF_FREEDOM,
+    _Unseen,
+    estimate_noise,
+    tails_to_try,
+)
 from obliquebart.table import Encoding
 
 GAUSSIAN = LIKELIHOODS["gaussian"]
@@ -86,6 +91,18 @@ def test_a_row_that_hardly_counts_sets_no_scale(table):
     y[7], weights[7] = 1e6, 1e-12
     odd = ObliqueBARTRegressor(**options).fit(x, y, weights).posterior_.trace["sigma"].mean()
     assert odd == pytest.approx(usual, rel=0.25)
+
+
+def test_few_rows_have_normal_noise():
+    assert tails_to_try(module.FEWEST_ROWS_FOR_TAILS) == DEGREES_OF_FREEDOM
+    assert tails_to_try(module.FEWEST_ROWS_FOR_TAILS - 1) == (math.inf,)
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-1, 1, (300, 2))
+    y = x[:, 0] + 0.1 * rng.standard_t(1.0, 300)
+    options = {"n_trees": 20, "n_chains": 2, "n_burn": 20, "n_draws": 20, "random_state": 0}
+    for n, likelihood in ((200, "gaussian"), (300, "student_t")):
+        model = ObliqueBARTRegressor(**options).fit(x[:n], y[:n])
+        assert model.posterior_.settings["likelihood"] == likelihood
 
 
 def test_tails_that_cost_predictions_are_not_chosen(table, monkeypatch):
