@@ -44,6 +44,7 @@ BEFORE = {
     "classification": {"n_burn": 1000, "n_draws": 500},
 }
 FITS = ("default", "long", "before")
+MET_RHAT = 1.05
 # Sets of more rows are left out of the promise about run lengths.
 MAX_ROWS = 3000
 
@@ -199,7 +200,10 @@ def _arrival(sets: dict[str, dict[str, Any]]) -> list[str]:
         gain = "–"
         if "before" in fits:
             pace = [one["ess"] / one["seconds"] for one in (fit, fits["before"])]
-            gain = f"{pace[0]:.0f}, {pace[0] / pace[1]:.1f} times ({fits['before']['rhat']:.2f})"
+            rhat = fits["before"]["rhat"]
+            # Eight chains that have not met have some ten effective draws, whatever their length.
+            times = f", {pace[0] / pace[1]:.1f} times" if rhat <= MET_RHAT else ""
+            gain = f"{pace[0]:.0f}{times} ({rhat:.2f})"
         df = (
             "–" if "sigma" not in fit else "normal" if math.isinf(fit["df"]) else f"{fit['df']:.0f}"
         )
@@ -244,7 +248,7 @@ def _length(sets: dict[str, dict[str, Any]]) -> list[str]:
     return [
         *rows,
         "",
-        f"Long chains are no worse (2% of the squared error of numbers, 0.02 of the log density) on "
+        "Long chains are no worse (2% of the squared error of numbers, 0.02 of the log density) on "
         f"{held.count('')} of {len(held)} sets; the others: {worse}.",
     ]
 

@@ -3,8 +3,8 @@
 Five functions of ten uniform columns, normal noise of 0.05, 0.3 and 1 times the standard deviation
 of the function, 300 and 3,000 rows; default fits, 1,000 new rows.
 
-    python benchmarks/coverage.py [--workers 16] [--out FILE]
-    python benchmarks/coverage.py --report
+    python benchmarks/intervals.py [--workers 16] [--out FILE]
+    python benchmarks/intervals.py --report
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import numpy as np
 
 from obliquebart import ObliqueBARTRegressor
 
-RESULTS = Path(__file__).parent / "results" / "coverage.json"
-TABLE = Path(__file__).parents[1] / "docs" / "_generated" / "coverage.md"
+RESULTS = Path(__file__).parent / "results" / "intervals.json"
+TABLE = Path(__file__).parents[1] / "docs" / "_generated" / "intervals.md"
 N_NEW = 1000
 
 
