@@ -143,9 +143,10 @@ class Gaussian(Likelihood):
             s = _weighted_sd(outcome) if parameters.preset.estimate_noise else 1.0
         lambda_ = s**2 * float(chi2.ppf(1.0 - below, nu)) / nu
         if not (math.isfinite(lambda_) and lambda_ > 1e-100):
+            quantile_too = "" if noise is not None else f" with sigma_quantile={below:g}"
             raise ValueError(
-                f"nu={nu:g} with sigma_quantile={below:g} gives no usable prior of sigma: take "
-                f"nu nearer to {PLAIN_NU:g}."
+                f"nu={nu:g}{quantile_too} gives no usable prior of sigma: take nu nearer to "
+                f"{PLAIN_NU:g}."
             )
         return {"sigma": 1.0, "sigma_fixed": False, "nu": nu, "lambda_": lambda_}
 

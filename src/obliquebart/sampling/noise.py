@@ -16,9 +16,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 from obliquebart import _core
+from obliquebart.likelihood import LIKELIHOODS, Given, Likelihood
 from obliquebart.model.outcome import NoiseEstimate
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
@@ -57,21 +58,22 @@ def tails_to_try(n_rows: int) -> tuple[float, ...]:
 
 
 class _Unseen(NamedTuple):
-    """Outcomes and what draws of f say about them, times the roots of their weights."""
+    """Outcomes that short fits have not seen, and their draws of f at these rows."""
 
-    errors: FloatArray  # (n_draws, n_rows)
-    log_weights: FloatArray  # (n_rows,), halved
+    y: FloatArray  # (n_rows,)
+    f: FloatArray  # (n_draws, n_rows)
+    weights: FloatArray  # (n_rows,)
 
-    def log_density(self, sigma: float, df: float) -> float:
-        """Return the mean log density of the outcomes."""
-        z2 = np.square(self.errors / sigma)
-        if math.isinf(df):
-            log_kernel = -0.5 * z2 - 0.5 * math.log(2.0 * math.pi)
-        else:
-            constant = gammaln((df + 1) / 2) - gammaln(df / 2) - 0.5 * math.log(df * math.pi)
-            log_kernel = constant - (df + 1) / 2 * np.log1p(z2 / df)
-        rows = logsumexp(log_kernel, axis=0) - math.log(len(self.errors)) + self.log_weights
-        return float(rows.mean()) - math.log(sigma)
+    @property
+    def errors(self) -> FloatArray:
+        """The errors of the means of f, in units of a row of weight one."""
+        return np.asarray((self.y - self.f.mean(axis=0)) * np.sqrt(self.weights), dtype=np.float64)
+
+    def log_density(self, likelihood: Likelihood, sigma: float, df: float) -> float:
+        """Return the mean log density of the outcomes, over all draws of f."""
+        noise = {"sigma": np.array(sigma), "df": np.array(df)}
+        of_draws = likelihood.log_density(self.y, Given(self.f, noise, self.weights))
+        return float(np.mean(logsumexp(of_draws, axis=0))) - math.log(len(self.f))
 
 
 class _Candidate(NamedTuple):
@@ -102,8 +104,8 @@ def estimate_noise(
         if unseen is None:
             return None
         df = settings.more.get("df", math.inf)
-        log_density, sigma = _most_likely_scale(unseen, df)
-        error = float(np.mean(unseen.errors.mean(axis=0) ** 2))
+        log_density, sigma = _most_likely_scale(unseen, LIKELIHOODS[settings.likelihood], df)
+        error = float(np.mean(unseen.errors**2))
         candidates.append(_Candidate(NoiseEstimate(sigma, df), log_density, error))
     least = min(candidate.error for candidate in candidates)
     good = [one for one in candidates if one.error <= (1.0 + ERROR_TOLERANCE) * least]
@@ -125,16 +127,16 @@ class _ShortFits(NamedTuple):
         n_fitted = len(rows) * (N_FOLDS - 1) // N_FOLDS
         if len(rows) < FEWEST_ROWS or n_fitted < settings.min_samples_leaf:
             return None
-        errors, log_weights = [], []
-        for fold in range(N_FOLDS):
-            held_out = np.sort(rows[fold::N_FOLDS])
+        folds = [np.sort(rows[fold::N_FOLDS]) for fold in range(N_FOLDS)]
+        draws = []
+        for held_out in folds:
             f = self._draws_at(held_out, np.setdiff1d(rows, held_out), settings)
             if f is None:
                 return None
-            w = np.ones(len(held_out)) if outcome.weights is None else outcome.weights[held_out]
-            errors.append((outcome.values[held_out] - f) * np.sqrt(w))
-            log_weights.append(0.5 * np.log(w))
-        return _Unseen(np.concatenate(errors, axis=1), np.concatenate(log_weights))
+            draws.append(f)
+        seen = np.concatenate(folds)
+        weights = np.ones(len(seen)) if outcome.weights is None else outcome.weights[seen]
+        return _Unseen(outcome.values[seen], np.concatenate(draws, axis=1), weights)
 
     def _draws_at(
         self, held_out: NDArray[np.intp], rows: NDArray[np.intp], settings: _core.Settings
@@ -163,12 +165,12 @@ class _ShortFits(NamedTuple):
         return TrainingProblem(table.take(rows), replace(outcome, values=values, weights=weights))
 
 
-def _most_likely_scale(unseen: _Unseen, df: float) -> tuple[float, float]:
+def _most_likely_scale(unseen: _Unseen, likelihood: Likelihood, df: float) -> tuple[float, float]:
     """Return the highest mean log density and the scale that has it."""
-    error = unseen.errors.mean(axis=0)
-    typical = float(np.median(np.abs(error))) / MEDIAN_NORMAL
-    largest = 1.5 * max(float(np.sqrt(np.mean(error**2))), 1e-5)
+    errors = unseen.errors
+    typical = float(np.median(np.abs(errors))) / MEDIAN_NORMAL
+    largest = 1.5 * max(float(np.sqrt(np.mean(errors**2))), 1e-5)
     scales = np.geomspace(max(SMALLEST_SHARE * typical, 1e-3 * largest), largest, N_SCALES)
-    densities = [unseen.log_density(float(scale), df) for scale in scales]
+    densities = [unseen.log_density(likelihood, float(scale), df) for scale in scales]
     i = int(np.argmax(densities))
     return densities[i], float(scales[i])
