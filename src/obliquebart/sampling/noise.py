@@ -173,4 +173,5 @@ def _most_likely_scale(unseen: _Unseen, likelihood: Likelihood, df: float) -> tu
     scales = np.geomspace(max(SMALLEST_SHARE * typical, 1e-3 * largest), largest, N_SCALES)
     densities = [unseen.log_density(likelihood, float(scale), df) for scale in scales]
     i = int(np.argmax(densities))
-    return densities[i], float(scales[i])
+    # An estimate has no more digits, and a fit does not depend on the last bits of a library.
+    return densities[i], float(f"{scales[i]:.3g}")
