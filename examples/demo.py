@@ -94,7 +94,7 @@ def table_row(task: Task, name: str, model: RegressorMixin) -> list[str]:
         f"{covered:.0%}",
         f"{trace['sigma'].mean():.2f}",
         f"{oblique:.0%}",
-        {"fine": "fine", "more": "short", "apart": "disagree"}[model.summary().verdict.tier],
+        {"fine": "yes", "more": "nearly", "apart": "no"}[model.summary().verdict.tier],
         f"{seconds:.1f}",
     ]
 
@@ -112,7 +112,7 @@ def report(task: Task, fitted: dict[str, RegressorMixin]) -> Table:
         f"in {COVERAGE:.0%} interval",
         "σ",
         "oblique rules",
-        "chains",
+        "agree",
         "seconds",
     ):
         table.add_column(heading, justify="right")
@@ -157,7 +157,7 @@ def main() -> None:
     console.print(
         "\nin 90% interval: share of the test outcomes inside their 90% predictive interval."
         "\noblique rules: share of the rules that use more than one column."
-        "\nchains: whether they agree; model.summary() says more."
+        "\nagree: whether the chains do; model.summary() says more."
     )
     path = OUTPUT / "rotated_axes.png"
     draw(fitted, path)
