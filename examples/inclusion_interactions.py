@@ -3,8 +3,8 @@ Which columns, and which together?
 ==================================
 
 Friedman's function uses five columns, two of them only as a product; 15 more columns are
-noise. How often rules use a column, how often two columns share a rule, and what one tree
-looks like.
+noise. This example shows how often rules use a column, how often two columns share a tree, and what
+one tree looks like.
 """
 
 import matplotlib.pyplot as plt

@@ -48,7 +48,9 @@ class ChainReader:
         arrays = self._arrays.group(prefix)
         unknown = set(arrays) - set(_core.DRAW_FORMAT)
         if unknown:
-            raise ModelFileError(f"it has an array {prefix + min(unknown)!r} that no model has")
+            raise ModelFileError(
+                f"it has an array {prefix + min(unknown)!r} that does not belong in a model"
+            )
         try:
             draws = draws_from_arrays(arrays, self._columns)
         except (ValueError, TypeError, OverflowError) as error:

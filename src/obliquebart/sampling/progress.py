@@ -1,4 +1,4 @@
-"""The progress display of a fit: one line per chain, quiet where nobody watches."""
+"""The progress display of a fit: one line per chain, silent if nobody is watching."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class FitProgress:
 
     The mode False is silent; "auto" shows on a terminal or in a notebook only; True always shows.
     All are silent for the first second. `noise_units` has the scalars of the noise to show, by
-    their name in the engine's snapshot: their symbol, and what 1 of the engine's units is in the
-    user's. The title is put before the number of the chain. Standard error is written to unless a
-    console is given.
+    their name in the engine's snapshot: their symbol, and the size of the engine's unit in the
+    user's units. The title precedes the number of the chain. Output goes to standard error unless
+    a console is given.
     """
 
     def __init__(
@@ -59,7 +59,7 @@ class FitProgress:
         self._started = time.monotonic()
 
     def update(self, snapshots: list[dict[str, Any]]) -> None:
-        """Show where the chains are, each given as `Control.snapshot()`."""
+        """Show how far the chains are, each given as `Control.snapshot()`."""
         if not self._enabled:
             return
         if self._display is None:
@@ -72,7 +72,7 @@ class FitProgress:
             )
 
     def extend(self, n_sweeps: int) -> None:
-        """Let the chains go on to so many sweeps."""
+        """Extend the chains to this many sweeps."""
         self._n_sweeps = n_sweeps
         if self._display is not None:
             for task in self._tasks:
