@@ -306,11 +306,11 @@ def test_warnings_as_errors_stop_the_fit(data, path, monkeypatch):
 # ---- whose checkpoint is it? ---------------------------------------------------------------------
 
 OTHERS = {
-    "X": (lambda X, y: ({**X, "a": X["b"]}, y), {}, "another X"),
-    "y": (lambda X, y: (X, y**3), {}, "another y"),
-    "sample_weight": (lambda X, y: (X, y, np.arange(1, 81)), {}, "another sample_weight"),
-    "categories": (lambda X, y: ({**X, "c": X["c"][::-1]}, y), {}, "another X"),
-    "rows": (lambda X, y: ({k: v[1:] for k, v in X.items()}, y[1:]), {}, "another X and another y"),
+    "X": (lambda X, y: ({**X, "a": X["b"]}, y), {}, "different X"),
+    "y": (lambda X, y: (X, y**3), {}, "different y"),
+    "sample_weight": (lambda X, y: (X, y, np.arange(1, 81)), {}, "different sample_weight"),
+    "categories": (lambda X, y: ({**X, "c": X["c"][::-1]}, y), {}, "different X"),
+    "rows": (lambda X, y: ({k: v[1:] for k, v in X.items()}, y[1:]), {}, "different X and a different y"),
     "alpha": (lambda *data: data, {"alpha": 0.5}, "different settings .alpha"),
     "n_trees": (lambda *data: data, {"n_trees": 9}, "different settings .*n_trees"),
     "n_draws": (lambda *data: data, {"n_draws": 31}, "n_draws=30, not 31"),

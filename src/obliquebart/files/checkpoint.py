@@ -296,7 +296,7 @@ def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:
         raise ModelFileError(f"it is of an {old.get('estimator')!s:.80}, not {new['estimator']}")
     arguments = differences(*({name: side.get(name) for name in ARGUMENTS} for side in (old, new)))
     if arguments:
-        raise ModelFileError(f"it was made with a different {' and another '.join(arguments)}")
+        raise ModelFileError(f"it was made with a different {' and a different '.join(arguments)}")
     for name, value in new.items():
         if name == "priors" and old.get(name) != value:
             raise ModelFileError(
