@@ -17,7 +17,7 @@ from typing import Any
 import matplotlib as mpl
 import numpy as np
 import targets
-from table import markdown
+from table import markdown, show
 
 from obliquebart.model.parameters import Schedule
 
@@ -103,20 +103,14 @@ def _quietness() -> list[str]:
 
 
 def fits_table() -> str:
-    """Seconds and scores on well-known tables, a line per table and library."""
-    columns = {
-        "table": "table",
-        "rows": "rows",
-        "columns": "columns",
-        "library": "who",
-        "cpu_s": "seconds",
-        "score_is": "score",
-        "mean": "on unseen rows",
-        "score_se": "s.e.",
-        "repeats": "splits",
-    }
-    rows = [row | {"mean": f"{row['score']:.3f}"} for row in result("tables")["rows"]]
-    return markdown(rows, columns)
+    """Seconds and scores on well-known tables, a line per table."""
+    lines: dict[str, dict[str, Any]] = {}
+    for row in result("tables")["rows"]:
+        size = f"{row['rows']:,} rows, {row['columns']} columns, {row['repeats']} splits"
+        line = lines.setdefault(row["table"], {"table": f"{row['table']}: {size}"})
+        score = f"{row['score_is']} {row['score']:.3f} ± {row['score_se']:.2g}"
+        line[row["library"]] = f"{show(row['cpu_s'])} s, {score}"
+    return markdown(list(lines.values()))
 
 
 def shortest_fits() -> str:
