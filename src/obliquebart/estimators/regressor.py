@@ -18,7 +18,7 @@ from obliquebart.posterior.posterior import FloatArray, check_quantiles
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_count, check_number, check_seed
 
-Kind = Literal["mean", "outcome"]
+Kind = Literal["outcome", "mean"]
 LENGTH = RUN_LENGTHS["regression"]
 
 
@@ -71,7 +71,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     >>> model = ObliqueBARTRegressor(n_trees=50, n_burn=100, n_draws=100, random_state=0)
     >>> model.fit(X, y).predict(X[:2]).shape
     (2,)
-    >>> model.predict_interval(X[:2], coverage=0.9, kind="outcome").shape
+    >>> model.predict_interval(X[:2], coverage=0.9).shape
     (2, 2)
     """
 
@@ -121,7 +121,8 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         Parameters
         ----------
         return_std : bool, default=False
-            Also return the posterior standard deviation of f (not of a new outcome).
+            Also return the posterior standard deviation of f. A new outcome varies more, by its
+            noise: see `predict_interval`.
 
         Returns
         -------
@@ -140,13 +141,14 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         return self.posterior_.std(X, n_jobs=self.n_jobs)
 
     @with_shared_parameters
-    def predict_interval(self, X: Any, coverage: float = 0.9, kind: Kind = "mean") -> FloatArray:
-        """Return central posterior intervals.
+    def predict_interval(self, X: Any, coverage: float = 0.9, kind: Kind = "outcome") -> FloatArray:
+        """Return central intervals for new outcomes, or for f(x).
 
         Parameters
         ----------
-        kind : {"mean", "outcome"}, default="mean"
-            An interval for f(x), or for a new outcome y at x of weight one.
+        kind : {"outcome", "mean"}, default="outcome"
+            An interval for a new outcome y at x, of weight one: that is what to compare with data.
+            "mean" is for f(x), the expected outcome, which has no noise.
 
         Returns
         -------
@@ -159,16 +161,16 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
 
     @with_shared_parameters
     def predict_quantile(
-        self, X: Any, q: float | Sequence[float], kind: Kind = "mean"
+        self, X: Any, q: float | Sequence[float], kind: Kind = "outcome"
     ) -> FloatArray:
-        """Return posterior quantiles.
+        """Return quantiles of new outcomes, or of f(x).
 
         Parameters
         ----------
         q : float or sequence of float
-            Probabilities in [0, 1]; in (0, 1) for outcomes, whose ends are infinite.
-        kind : {"mean", "outcome"}, default="mean"
-            Quantiles of f(x), or of a new outcome y at x of weight one.
+            Probabilities in (0, 1); with ``kind="mean"``, 0 and 1 are allowed too.
+        kind : {"outcome", "mean"}, default="outcome"
+            Quantiles of a new outcome y at x, of weight one, or of f(x).
 
         Returns
         -------

@@ -40,7 +40,7 @@ def on_arrays(table):
 
 CALLS = [
     ("predict", {}),
-    ("predict_interval", {"kind": "outcome"}),
+    ("predict_interval", {"kind": "mean"}),
     ("predict_quantile", {"q": 0.3}),
     ("predict_quantile", {"q": [0.3, 0.5, 0.9]}),
 ]
