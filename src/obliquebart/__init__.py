@@ -18,6 +18,7 @@ from obliquebart.exceptions import (
     ConvergenceWarning,
     DoubtfulColumnWarning,
     InterruptedFitWarning,
+    ManyClassesWarning,
     ModelFileError,
     TimeLimitWarning,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "ConvergenceWarning",
     "DoubtfulColumnWarning",
     "InterruptedFitWarning",
+    "ManyClassesWarning",
     "ModelFileError",
     "ObliqueBARTClassifier",
     "ObliqueBARTRegressor",

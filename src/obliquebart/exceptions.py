@@ -38,6 +38,10 @@ class InterruptedFitWarning(UserWarning):
     """The fit was stopped by the user and holds fewer draws than were asked for."""
 
 
+class ManyClassesWarning(UserWarning):
+    """A classifier got more than a hundred different numbers, which may not be labels at all."""
+
+
 class TimeLimitWarning(UserWarning):
     """The time of `max_seconds` was up; the fit holds fewer draws than were asked for."""
 

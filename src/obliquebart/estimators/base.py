@@ -10,7 +10,7 @@ from os import PathLike
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
@@ -28,6 +28,7 @@ from obliquebart.exceptions import (
 from obliquebart.files.checkpoint import Checkpoint, Identity
 from obliquebart.likelihood import Likelihood
 from obliquebart.model.calibration import calibrate
+from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
     CheckedHyperparameters,
     Hyperparameters,
@@ -124,6 +125,10 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
             )
         return encoding, TrainingProblem(table, self._likelihood.encode(values, weights))
 
+    def _class_weights(self, outcome: Outcome) -> NDArray[np.float64] | None:  # noqa: ARG002
+        """Return what the probabilities of the classes are multiplied by, where there are such."""
+        return None
+
     def _training_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
         """Encode rows as `fit` does."""
         return self._read(self._checked_parameters()[0], X, y, sample_weight)[1]
@@ -172,6 +177,7 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         parameters, length = self._checked_parameters()
         encoding, problem = self._read(parameters, X, y, sample_weight)
         outcome = problem.outcome
+        class_weights = self._class_weights(outcome)
         seconds = None
         if outcome.constant:
             warn_caller(self._likelihood.constant_warning(outcome), ConstantOutcomeWarning)
@@ -197,6 +203,7 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
                 n_draws=n_draws,
                 training=problem,
                 fingerprint=problem.fingerprint(),
+                class_weights=class_weights,
                 seconds=seconds,
             )
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -13,9 +14,18 @@ from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.likelihood import LIKELIHOODS
-from obliquebart.model.parameters import CATEGORICAL_FEATURES, DEFAULTS, PROGRESS, RUN_LENGTHS
+from obliquebart.model.class_weight import ClassWeight, check_class_weight, class_weights
+from obliquebart.model.outcome import Outcome
+from obliquebart.model.parameters import (
+    CATEGORICAL_FEATURES,
+    DEFAULTS,
+    PROGRESS,
+    RUN_LENGTHS,
+    CheckedHyperparameters,
+    RunLength,
+)
 from obliquebart.posterior.class_probabilities import ClassProbabilities
-from obliquebart.posterior.posterior import FloatArray, Posterior
+from obliquebart.posterior.posterior import FloatArray, Posterior, check_quantiles
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_number
@@ -38,11 +48,18 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     leaf_sd : float or None
         A number fixes the prior standard deviation of a leaf output on the probit scale. None
         samples it, with prior mode 3 / (k sqrt(n_trees)); "paper" fixes it there.
+    class_weight : dict, "balanced" or None
+        What the probabilities of the classes are multiplied by, before they are divided by their
+        sum; labels that a dictionary does not name have weight 1. "balanced" gives
+        n / (n_classes n_k) to a class with n_k of the n training rows (or of their weights), so
+        that the classes count as equally frequent. See the notes.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
+    class_weight_ : ndarray of shape (n_classes,) or None
+        The weights of the classes, where `class_weight` is not None.
     posteriors_ : list of Posterior
         One for two classes (of the second label), one for each of more than two classes, none
         for a single class.
@@ -62,6 +79,13 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     `sample_weight` counts repetitions: a row of weight 3 is the same as three such rows, and a row
     of weight 0 is left out. Other weights than whole numbers have no meaning for draws of labels
     and are an error.
+
+    `class_weight` changes the base rates, or the costs of errors, and not the posterior. All rows
+    are used as they are; then every draw of the probabilities is multiplied by the weights and
+    normalised, in `predict`, `predict_proba`, `predict_interval` and `predict_quantile`. That is
+    exact if the classes are as frequent elsewhere as the weights say, and loses no information.
+    Weights in the likelihood (`sample_weight`) would pretend that there are more or fewer rows.
+    `posterior_` and what is computed from it have no class weights.
 
     Examples
     --------
@@ -93,6 +117,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         theta: float | None = DEFAULTS.theta,
         leaf_sd: float | None = DEFAULTS.leaf_sd,
         min_samples_leaf: int | None = DEFAULTS.min_samples_leaf,
+        class_weight: ClassWeight = None,
         categorical_features: Any = CATEGORICAL_FEATURES,
         feature_scaling: str | None = DEFAULTS.feature_scaling,
         p_change: float | None = DEFAULTS.p_change,
@@ -108,8 +133,18 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         self.classes_: NDArray[Any] = np.asarray(fitted.classes)
         self.posteriors_ = fitted.posteriors
         n_classes = len(self.classes_)
-        self._probabilities = ClassProbabilities(fitted.posteriors, n_classes, fitted.n_draws)
+        self.class_weight_ = fitted.class_weights
+        self._probabilities = ClassProbabilities(
+            fitted.posteriors, n_classes, fitted.n_draws, fitted.class_weights
+        )
         return self
+
+    def _checked_parameters(self) -> tuple[CheckedHyperparameters, RunLength]:
+        check_class_weight(self.class_weight)
+        return super()._checked_parameters()
+
+    def _class_weights(self, outcome: Outcome) -> FloatArray | None:
+        return class_weights(check_class_weight(self.class_weight), outcome)
 
     @property
     def posterior_(self) -> Posterior:
@@ -178,6 +213,30 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         if lazy is not None:
             return lazy
         return self._probabilities.interval(self._encode(X), tail, self.n_jobs)
+
+    @with_shared_parameters
+    def predict_quantile(self, X: Any, q: float | Sequence[float]) -> FloatArray:
+        """Return posterior quantiles of the class probabilities.
+
+        Parameters
+        ----------
+        q : float or sequence of float
+            Probabilities in [0, 1].
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes) or (n, n_classes, len(q))
+            For each column of `predict_proba`; the first shape if `q` is a number.
+        """
+        check_is_fitted(self)
+        levels = check_quantiles("q", q, "mean")
+        n_classes = len(self.classes_)
+        shape = (n_classes,) if np.ndim(q) == 0 else (n_classes, len(levels))
+        lazy: FloatArray | None = map_rows(self.predict_quantile, X, shape, q=q)
+        if lazy is not None:
+            return lazy
+        quantiles = self._probabilities.quantiles(self._encode(X), levels, self.n_jobs)
+        return quantiles[..., 0] if np.ndim(q) == 0 else quantiles
 
     def _prediction_columns(self, X: Any, *_: Any) -> dict[str, NDArray[Any]]:
         """Return what the command line writes."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart.model.training import Fingerprint, TrainingProblem
@@ -27,5 +28,7 @@ class Fitted(NamedTuple):
     """None if a model file was written without."""
     fingerprint: Fingerprint
     """Of the training problem, also where that is not here."""
+    class_weights: NDArray[np.float64] | None = None
+    """What draws of the probabilities are multiplied by, for each of `classes`; None for one."""
     seconds: float | None = None
     """How long sampling took; None after `load`, and where a checkpoint may have saved some."""

@@ -230,7 +230,7 @@ def _evaluate_classes(model: Any, data: _Data, tail: float, n_jobs: int | None) 
     classes = model.classes_
     codes = _codes(check_labels(data.y, data.table.n_rows), classes)[data.rows]
     columns = data.table.take(data.rows)
-    probabilities = ClassProbabilities(model.posteriors_, len(classes), n_draws=0)
+    probabilities: ClassProbabilities = model._probabilities
     interval = probabilities.interval(columns, tail, n_jobs)
     return ClassEvaluation(
         codes=codes,

@@ -1,11 +1,12 @@
 """Model files: write a fitted model, and load it again.
 
-A file of schema 4 is a container (`container.py`) whose header has, besides `format`, `schema` and
+A file of schema 5 is a container (`container.py`) whose header has, besides `format`, `schema` and
 `version`:
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
 - `encoding`: names, kinds, dtypes and levels of the columns (knots of rank maps are arrays);
 - `classes`: dtype and labels of a classification, otherwise null;
+- `class_weights`: a number for each label, or null;
 - `n_draws`: the number of draws of all chains together;
 - `training`: the fingerprint of the training data, and whether they are included;
 - `posteriors`: of each the calibrated `prior` (in the engine's units), the scale of the `outcome`,
@@ -14,12 +15,14 @@ A file of schema 4 is a container (`container.py`) whose header has, besides `fo
 
 Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable, and the tests
 have a file of each. Schema 1 lacks two fields of the prior, which then have their defaults;
-schema 2 calls `scale_jointly` by another name; schema 3 has `n_thin` among the parameters only.
+schema 2 calls `scale_jointly` by another name; schema 3 has `n_thin` among the parameters only;
+schema 4 has no weights of classes.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -102,6 +105,8 @@ def _new_estimator(stored: StoredModel) -> Any:
         raise ModelFileError(f"it has a parameter {min(unknown)!r} that {kind.__name__} has not")
     if isinstance(parameters.get("theta_prior"), list):
         parameters["theta_prior"] = tuple(parameters["theta_prior"])
+    if isinstance(parameters.get("class_weight"), list):
+        parameters["class_weight"] = _read_pairs(parameters["class_weight"])
     n_jobs = parameters.get("n_jobs")
     if type(n_jobs) is int and abs(n_jobs) > MAX_JOBS:
         raise ModelFileError(f"it has n_jobs={n_jobs}")
@@ -111,6 +116,13 @@ def _new_estimator(stored: StoredModel) -> Any:
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"it has a parameter that is not allowed: {error!s:.200}") from error
     return model._set_fitted(stored.fitted)
+
+
+def _read_pairs(pairs: list[Any]) -> dict[Any, Any]:
+    """Return a dictionary that was written as a list of its items."""
+    if any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
+        raise ModelFileError("its class_weight is not a list of pairs")
+    return dict(pairs)
 
 
 # ---- to bytes ------------------------------------------------------------------------------------
@@ -136,6 +148,7 @@ def to_bytes(
         "parameters": parameters,
         "encoding": _encoding_header(fitted.encoding, arrays),
         "classes": _labels_header(fitted.classes),
+        "class_weights": None if fitted.class_weights is None else fitted.class_weights.tolist(),
         "n_draws": fitted.n_draws,
         "training": {"fingerprint": fitted.fingerprint, "included": include_data},
         "posteriors": [
@@ -161,6 +174,8 @@ def _plain(name: str, value: Any) -> Any:
         value = value.tolist()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if name == "class_weight" and isinstance(value, Mapping):
+        value = list(value.items())
     if hasattr(value, "__iter__") and not isinstance(value, (bytes, dict)):
         return [_plain(name, entry) for entry in value]
     raise TypeError(

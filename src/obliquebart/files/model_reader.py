@@ -16,6 +16,7 @@ from obliquebart.files.arrays import ArrayReader, field
 from obliquebart.files.chains import ChainReader
 from obliquebart.files.container import unpack
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
+from obliquebart.model.class_weight import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import Fingerprint, TrainingProblem
@@ -27,9 +28,11 @@ from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
 
 FORMAT = "obliquebart model"
-SCHEMA = 4
+SCHEMA = 5
 # The first that has `n_thin` with each posterior.
 THINNING_SCHEMA = 4
+# The first with weights of the classes.
+CLASS_WEIGHT_SCHEMA = 5
 # Settings that had another name in older schemas.
 RENAMED = {"stretch": "scale_jointly"}
 
@@ -90,7 +93,12 @@ def read_model(data: bytes) -> StoredModel:
         training = _read_training(reader, model, scale, fingerprint)
     _check_rows(posteriors, training)
     reader.finish()
-    fitted = Fitted(estimator, encoding, posteriors, classes, model.n_draws, training, fingerprint)
+    weights = None
+    if classes is not None and header["schema"] >= CLASS_WEIGHT_SCHEMA:
+        weights = _read_class_weights(header, len(classes))
+    fitted = Fitted(
+        *(estimator, encoding, posteriors, classes, model.n_draws, training, fingerprint), weights
+    )
     return StoredModel(parameters, fitted)
 
 
@@ -103,10 +111,15 @@ def _size(values: Any, name: str) -> int:
 
 def _read_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     for name, value in parameters.items():
-        for entry in value if isinstance(value, list) else [value]:
-            if entry is not None and not isinstance(entry, (bool, int, float, str)):
-                raise ModelFileError(f"its parameter {name[:80]!r} is not a plain value")
+        if not all(map(_is_plain, value if isinstance(value, list) else [value])):
+            raise ModelFileError(f"its parameter {name[:80]!r} is not a plain value")
     return parameters
+
+
+def _is_plain(value: Any) -> bool:
+    """Say whether it is a number, text or None, or a list of such: a pair, for example."""
+    entries = value if isinstance(value, list) else [value]
+    return all(entry is None or isinstance(entry, (bool, int, float, str)) for entry in entries)
 
 
 def _read_encoding(header: dict[str, Any], reader: ArrayReader) -> Encoding:
@@ -156,6 +169,17 @@ def _read_labels(header: dict[str, Any]) -> NDArray[Any]:
     if not is_sorted or len(labels) == 0 or (dtype[0] == "f" and not np.isfinite(labels).all()):
         raise ModelFileError("its class labels are not sorted and distinct")
     return labels
+
+
+def _read_class_weights(header: dict[str, Any], n_classes: int) -> NDArray[np.float64] | None:
+    values = header.get("class_weights")
+    if values is None:
+        return None
+    low, high = SMALLEST_WEIGHT, LARGEST_WEIGHT
+    is_list = isinstance(values, list) and len(values) == n_classes
+    if not is_list or not all(type(v) is float and low <= v <= high for v in values):
+        raise ModelFileError(f"its class_weights are not {n_classes} positive numbers")
+    return np.array(values, np.float64)
 
 
 def _read_posteriors(entries: list[Any], reader: ArrayReader, model: _Model) -> list[Posterior]:

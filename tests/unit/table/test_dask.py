@@ -78,9 +78,11 @@ def test_classes(table):
     frame, y = table
     labels = np.array(["low", "middle", "high"])[pd.cut(y, 3, labels=False)]
     model = ObliqueBARTClassifier(**OPTIONS, random_state=0).fit(frame, labels)
-    for method in ("predict", "predict_proba", "predict_interval"):
-        lazy = getattr(model, method)(dd.from_pandas(frame, npartitions=3))
-        np.testing.assert_array_equal(lazy.compute(), getattr(model, method)(frame))
+    calls = [(method, {}) for method in ("predict", "predict_proba", "predict_interval")]
+    calls += [("predict_quantile", {"q": q}) for q in (0.3, [0.3, 0.5, 0.9])]
+    for method, options in calls:
+        lazy = getattr(model, method)(dd.from_pandas(frame, npartitions=3), **options)
+        np.testing.assert_array_equal(lazy.compute(), getattr(model, method)(frame, **options))
 
 
 def test_errors_come_at_once(table, on_arrays):
