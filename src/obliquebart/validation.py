@@ -20,6 +20,9 @@ Auto = Literal["auto"]
 
 # The largest magnitude of y: sums and predictive noise still fit into float64.
 LARGEST_OUTCOME = 1e300
+# The largest weight of a label that the engine takes, and how near to a whole number it rounds.
+LARGEST_LABEL_WEIGHT = 2**20
+WHOLE = 1e-9
 
 
 def check_count(name: str, value: object, minimum: int) -> int:
@@ -216,22 +219,27 @@ def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | N
     return weights
 
 
-def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return weights that count repetitions, as integers."""
-    fractional = np.flatnonzero(weights != np.floor(weights))
-    if fractional.size:
-        row = int(fractional[0])
+def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
+    """Return a classifier's weights as integers, or None if some are fractions.
+
+    Weights are taken as whole if all of them are, to the last few bits.
+    """
+    whole = np.round(weights)
+    if (np.abs(weights - whole) <= WHOLE * whole).all():
+        total = float(whole.sum())
+        if total >= 2**31:
+            raise ValueError(
+                f"sample_weight sums to {total:.3g}: a classifier's whole weights count "
+                "repetitions of a row, and together they must stay below 2^31."
+            )
+        return whole.astype(np.int64)
+    largest = float(weights.max())
+    if largest > LARGEST_LABEL_WEIGHT:
         raise ValueError(
-            f"sample_weight is {weights[row]:g} at row {row}: a classifier's weights count "
-            "repetitions of a row, so they must be whole numbers."
+            f"sample_weight reaches {largest:.3g}: where some weights are fractions, a classifier "
+            f"takes at most {LARGEST_LABEL_WEIGHT}."
         )
-    total = float(weights.sum())
-    if total >= 2**31:
-        raise ValueError(
-            f"sample_weight sums to {total:.3g}: a classifier's weights count repetitions of a "
-            "row, and together they must stay below 2^31. Divide them by a common factor."
-        )
-    return weights.astype(np.int64)
+    return None
 
 
 def count_rows(X: Any, owner: str) -> int:

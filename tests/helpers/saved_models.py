@@ -59,6 +59,9 @@ MODELS = {
     "boolean labels": lambda: ObliqueBARTClassifier(**SMALL, **CATEGORIES).fit(
         table(), labels([False, True])
     ),
+    "labels with weights": lambda: ObliqueBARTClassifier(**SMALL, **CATEGORIES).fit(
+        table(), labels(["ja", "nein"]), np.arange(60) / 20
+    ),
     "weighted labels": lambda: ObliqueBARTClassifier(
         **SMALL, **CATEGORIES, class_weight={10**15: 7, -3: np.float32(0.5)}
     ).fit(table(), labels([-3, 5, 10**15])),

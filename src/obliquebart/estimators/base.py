@@ -152,8 +152,8 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         y : array-like of shape (n,)
             Finite numbers; for a classifier labels: text, integers or booleans.
         sample_weight : array-like of shape (n,), optional
-            The noise of row i has variance sigma² / sample_weight[i]. For a classifier whole
-            numbers: how many times a row counts. In both, 0 leaves the row out.
+            The noise of row i has variance sigma² / sample_weight[i]. For a classifier: how many
+            times row i counts, which may be a fraction. In both, 0 leaves the row out.
         max_seconds : float, optional
             Time after which the chains stop, by the clock; classes share it. With
             ``n_draws="auto"`` it takes the place of the CPU seconds, and a round is not begun

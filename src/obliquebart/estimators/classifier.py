@@ -76,9 +76,10 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
 
     Notes
     -----
-    `sample_weight` counts repetitions: a row of weight 3 is the same as three such rows, and a row
-    of weight 0 is left out. Other weights than whole numbers have no meaning for draws of labels
-    and are an error.
+    `sample_weight` says how often a row counts: the likelihood of a row of weight w is p^w, where p
+    is the probability of its label. A row of weight 3 is the same as three such rows, and a row of
+    weight 0 is left out. Weights may be fractions. They cost more time per sweep than whole ones,
+    and chains mix the more slowly the smaller the weights are.
 
     `class_weight` changes the base rates, or the costs of errors, and not the posterior. All rows
     are used as they are; then every draw of the probabilities is multiplied by the weights and

@@ -225,8 +225,8 @@ def test_weights(estimator, weights, error, pieces):
 @pytest.mark.parametrize(
     ("weights", "pieces"),
     [
-        (weights_with(0.5), ["sample_weight is 0.5 at row 4", "whole numbers"]),
-        (np.full(20, 1e12), ["sums to 2e+13", "common factor"]),
+        (np.full(20, 1e12), ["sums to 2e+13", "2^31"]),
+        (np.linspace(0.5, 2e6, 20), ["reaches 2e+06", "fractions", "1048576"]),
     ],
 )
 def test_weights_of_a_classifier(weights, pieces):
