@@ -156,8 +156,8 @@ class Rng {
   }
 
   // The sum of n such draws. Of more than kExactSum it is a normal draw with the mean and the
-  // variance of the sum: the distribution function is off by 0.004 at the very most, and by less
-  // than 0.0005 where a < -1.8, which is where a likelihood of few rows needs so many.
+  // variance of the sum: the distribution function is off by 0.006 at the very most, and by less
+  // than 0.001 where a < -1.8.
   static constexpr std::int64_t kExactSum = 512;
   double sum_above(std::int64_t n, double a) {
     if (n > kExactSum) return long_sum_above(static_cast<double>(n), a);
