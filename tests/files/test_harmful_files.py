@@ -94,6 +94,30 @@ def test_the_message_says_what_is_wrong(name, tmp_path):
     assert str(path) in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("class_weights", [1.0], "class_weights are not 2 positive numbers"),
+        ("class_weights", [1.0, 0.0], "class_weights are not 2 positive numbers"),
+        ("class_weights", [1.0, 2], "class_weights are not 2 positive numbers"),
+        ("class_weights", {"a": 1.0}, "class_weights are not 2 positive numbers"),
+        ("parameters", [1, 2], "not a list of pairs"),
+        ("parameters", [["a", -1.0]], "a parameter that is not allowed"),
+        ("parameters", [[["a"], 1.0]], "not a plain value"),
+    ],
+)
+def test_weights_of_classes_are_checked(place, value, message, tmp_path):
+    contents = small_files.opened(small_files.small_file(small_files.small_classifier))
+    header = copy.deepcopy(contents.header)
+    if place == "parameters":
+        header["parameters"]["class_weight"] = value
+    else:
+        header[place] = value
+    (tmp_path / "m").write_bytes(small_files.closed(Contents(header, contents.arrays)))
+    with pytest.raises(ModelFileError, match=message):
+        load(tmp_path / "m")
+
+
 def with_state(rule, levels, *, changed):
     """Put an ensemble into the first chain's state: a tree of one rule, and two without."""
     contents = small_files.opened(small_files.small_file(include_data=True))

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest, norm
 
 from helpers import small_models
-from obliquebart import ObliqueBARTRegressor
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.explain.evaluation import RegressionEvaluation, evaluate
 
 
@@ -52,6 +52,16 @@ def test_two_classes_agree_with_the_model():
     probability, true = result.pairs()
     np.testing.assert_array_equal(true, labels == "low")
     np.testing.assert_allclose(probability, result.probability[:, 1])
+
+
+def test_weights_of_classes_count():
+    X, y = small_models.mixed_table()
+    labels = np.where(y > 105, "high", "low")
+    model = ObliqueBARTClassifier(**small_models.OPTIONS, class_weight={"low": 5.0})
+    model.fit(X, labels)
+    result = evaluate(model, X, labels)
+    np.testing.assert_allclose(result.probability, model.predict_proba(X))
+    assert (result.probability[:, 1] > model.posterior_.mean(X)).all()
 
 
 def test_three_classes():
