@@ -153,7 +153,7 @@ def column_importance(
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
     shares = changes = np.zeros((1, len(encoding.names)))
     n_rows = table.n_rows
-    if posteriors and n_rows > 0:
+    if posteriors:
         sampled = Sampled(posteriors, table, (max_rows, max_draws), n_jobs)
         n_rows = sampled.n_rows
         shares, changes = _shares(sampled, check_seed(random_state))

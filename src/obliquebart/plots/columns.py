@@ -12,6 +12,7 @@ from matplotlib.ticker import PercentFormatter
 from obliquebart.explain.effects import Effect
 from obliquebart.explain.importance import Importance, ImportanceTable
 from obliquebart.explain.replaced import FloatArray
+from obliquebart.explain.text import number_text
 from obliquebart.plots.style import (
     ACCENT,
     INK,
@@ -69,9 +70,9 @@ def importance(
     )
     ax.plot([row.share for row in shown], position, "o", color=INK, ms=5.5, label="mean")
     _list_names(ax, [row.column for row in shown])
-    ax.set_xlim(left=0.0)
+    ax.set_xlim(left=0.0, right=max(ax.get_xlim()[1], 0.02))
     ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    ax.set_xlabel("variance of predictions lost without the column")
+    ax.set_xlabel("variance of predictions lost when the column is shuffled")
     title = f"{len(shown)} of {len(table)} columns" if len(table) > len(shown) else None
     legend_above(ax, title=title)
     return ax
@@ -117,16 +118,13 @@ def effects(
     else:
         effect = model.effects(X, column, centered=centered, coverage=coverage)
     curves = _curves(effect)
-    label = effect.quantity
-    if target is not None:
-        label = f"{target}: {label}"
+    label = effect.quantity(target)
     is_list = effect.kind == "categorical"
     height = 1.3 + (0.3 + 0.12 * len(curves)) * len(effect.points) if is_list else 4.8
     ax = new_axes(ax, height=max(height, 2.4))
     if is_list:
         _draw_levels(ax, effect, curves)
-        ax.set_xlabel(label)
-        ax.set_title(short_name(effect.column), loc="left")
+        ax.set(xlabel=label, ylabel=short_name(effect.column))
     else:
         _draw_numbers(ax, effect, curves)
         ax.set(xlabel=short_name(effect.column), ylabel=label)
@@ -194,6 +192,8 @@ def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
         ax.plot(x, curve.mean[~missing], label=curve.label, **style)
     if effect.centered:
         ax.axhline(0.0, color=INK, lw=1.0, ls="--")
+    if few:
+        ax.set_xticks(x, [number_text(value, 4) for value in x])
     if missing.any():
         _draw_missing(ax, x, missing, curves)
     if not few:
@@ -202,6 +202,8 @@ def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
 
 def _draw_missing(ax: Axes, x: FloatArray, missing: Any, curves: list[_Curve]) -> None:
     """Draw missing values right of the curve, with a line between."""
+    ticks = [tick for tick in ax.get_xticks() if len(x) and x[0] <= tick <= x[-1]]
+    ax.set_xticks(ticks)
     width = float(np.ptp(x)) if len(x) > 1 else 1.0
     last = float(x[-1]) if len(x) else 0.0
     ax.axvline(last + 0.05 * width, color=INK, lw=0.8, ls=":")
