@@ -16,6 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
+from obliquebart.estimators.explaining import Explaining
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.judging import Judging
 from obliquebart.estimators.saving import Savable
@@ -72,7 +73,7 @@ class FitOptions(NamedTuple):
         return None
 
 
-class ObliqueBART(Savable, Judging, BaseEstimator):
+class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
     """The base of the estimators; each says by which likelihood it models outcomes."""
 
     _likelihood: ClassVar[Likelihood]
@@ -399,6 +400,7 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
 
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
         self._fitted = fitted
+        self.__dict__.pop("_importances", None)
         self.n_features_in_ = fitted.encoding.n_features_in_
         if fitted.encoding.is_named:
             self.feature_names_in_ = fitted.encoding.feature_names_in_

@@ -1,9 +1,10 @@
-"""An overview of the rules of a model, as tables for a screen or a page."""
+"""An overview of the columns and rules of a model, as tables for a screen or a page."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from obliquebart.explain.importance import ImportanceTable, cells
 from obliquebart.explain.rules import (
     Inclusion,
     Interaction,
@@ -30,6 +31,16 @@ class TextTable(NamedTuple):
 def is_numeric(text: str) -> bool:
     """Say whether a cell should be aligned right: a number, an interval, or nothing."""
     return text in ("", "fixed") or set(text.replace(" to ", "")) <= set("0123456789.+-e%×– ")
+
+
+def importance_overview(table: ImportanceTable, top: int = 10) -> TextTable:
+    """Return the columns that matter most as a table with a heading that explains itself."""
+    of = "" if len(table) <= top else f" (of {len(table)})"
+    return TextTable(
+        f"Columns by importance{of}: variance of predictions lost when the column is shuffled",
+        ["column", "kind", "share", f"{table.coverage:.0%} interval", "change of prediction"],
+        [[row.column, row.kind, *cells(row)] for row in table[:top]],
+    )
 
 
 class RuleOverview(NamedTuple):

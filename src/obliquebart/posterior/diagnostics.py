@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
+from obliquebart.explain.text import aligned
 from obliquebart.posterior.convergence import SMALLEST_CHAIN
 from obliquebart.posterior.verdict import (
     NO_ROWS,
@@ -121,7 +122,7 @@ class Diagnostics:
         """Return the table and the acceptance rates as lines of text."""
         lines = [f"{self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees"]
         if self.quantities:
-            lines += ["", *_aligned([list(HEADINGS), *map(cells, self.quantities)])]
+            lines += ["", *aligned([list(HEADINGS), *map(cells, self.quantities)])]
         if self.acceptance:
             shares = (f"{move} {share:.0%}" for move, share in self.acceptance.items())
             lines += ["", f"accepted: {', '.join(shares)}"]
@@ -328,17 +329,6 @@ def f_at_rows(
         for _, block in posterior.blocks(table.take(chosen), n_jobs)
         for draws in block.T
     }
-
-
-def _aligned(table: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [
-        "  ".join(
-            text.ljust(width) if j == 0 else text.rjust(width)
-            for j, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    ]
 
 
 def _cell(number: float, form: str = ".3g") -> str:
