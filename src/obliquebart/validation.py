@@ -192,7 +192,10 @@ def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | N
     if sample_weight is None:
         return None
     try:
-        weights = np.asarray(sample_weight).astype(np.float64)
+        array = np.asarray(sample_weight)
+        if array.dtype.kind == "c":
+            raise TypeError("they are complex")
+        weights = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must hold numbers: {error}") from error
     if weights.ndim == 0:
@@ -225,7 +228,8 @@ def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64]:
             f"sample_weight is {weights[row]:g} at row {row}: a classifier's weights count "
             "repetitions of a row, so they must be whole numbers."
         )
-    total = float(weights.sum())
+    with np.errstate(over="ignore"):
+        total = float(weights.sum())
     if total >= 2**31:
         raise ValueError(
             f"sample_weight sums to {total:.3g}: a classifier's weights count repetitions of a "
