@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
@@ -73,11 +74,9 @@ class TextColumn(FileColumn):
 
     def _numbers(self, has_missing: bool) -> NDArray[Any] | None:
         """Return integers, or floats if there is another number or a missing one."""
-        try:
-            if not has_missing:
-                return np.array([int(cell) for cell in self._cells])
-        except ValueError:
-            pass
+        if not has_missing:
+            with contextlib.suppress(ValueError):
+                return _integers([int(cell) for cell in self._cells])
         cells = self._cells
         if self._decimal != ".":
             if any("." in cell for cell in set(cells) - MISSING):
@@ -92,6 +91,14 @@ class TextColumn(FileColumn):
         if any(v != v and cell not in MISSING for v, cell in zip(values, cells, strict=True)):
             return None
         return np.array(values, dtype=np.float64)
+
+
+def _integers(values: list[int]) -> NDArray[Any]:
+    """Return integers of any size without loss."""
+    try:
+        return np.array(values, dtype=np.int64)
+    except OverflowError:
+        return np.array(values, dtype=object)
 
 
 class TypedColumn(FileColumn):
