@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
 
 import sklearn.exceptions
@@ -33,6 +34,18 @@ class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore
 class DoubtfulColumnWarning(UserWarning):
     """A column of text was taken as a category, and is more likely dates, names or remarks."""
 
+    REMEDY = (
+        'Drop such a column or turn it into numbers, ISO dates with dates="auto"; if it is a '
+        "category after all, name it in categorical_features."
+    )
+
+    def __init__(self, doubts: Sequence[str]) -> None:
+        super().__init__(doubts)
+        self.doubts = doubts
+
+    def __str__(self) -> str:
+        return " ".join([*self.doubts, self.REMEDY])
+
 
 class InterruptedFitWarning(UserWarning):
     """The fit was stopped by the user and holds fewer draws than were asked for."""
@@ -46,7 +59,7 @@ class TimeLimitWarning(UserWarning):
     """The time of `max_seconds` was up; the fit holds fewer draws than were asked for."""
 
 
-def warn_caller(message: str, category: type[Warning] = UserWarning) -> None:
+def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     """Warn at the line outside this package that led here: the one that its user can change."""
     depth, frame = 1, sys._getframe()
     while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):

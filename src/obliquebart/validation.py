@@ -195,7 +195,10 @@ def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | N
     if sample_weight is None:
         return None
     try:
-        weights = np.asarray(sample_weight).astype(np.float64)
+        array = np.asarray(sample_weight)
+        if array.dtype.kind == "c":
+            raise TypeError("they are complex")
+        weights = array.astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"sample_weight must hold numbers: {error}") from error
     if weights.ndim == 0:
@@ -226,7 +229,8 @@ def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
     """
     whole = np.round(weights)
     if (np.abs(weights - whole) <= WHOLE * whole).all():
-        total = float(whole.sum())
+        with np.errstate(over="ignore"):
+            total = float(whole.sum())
         if total >= 2**31:
             raise ValueError(
                 f"sample_weight sums to {total:.3g}: a classifier's whole weights count "

@@ -42,7 +42,10 @@ Target = Annotated[
     typer.Option("--target", "-t", help="The column with the outcome.", show_default=False),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Between the columns of CSV; guessed from the header.")
+    str | None,
+    typer.Option(
+        help="Between the columns of CSV; guessed from the header. ', ' for a comma and a space."
+    ),
 ]
 Decimal = Annotated[str, typer.Option(help="The decimal mark of CSV.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
@@ -92,13 +95,23 @@ def fit(
     categorical: Annotated[
         list[str] | None,
         typer.Option(
-            "--categorical", "-c", help="A column of numbers that are categories; may be repeated."
+            "--categorical",
+            "-c",
+            help="A column of numbers that are categories, as text always is; may be repeated.",
         ),
     ] = None,
     drop: Annotated[
         list[str] | None,
         typer.Option("--drop", "-d", help="A column to leave out; may be repeated."),
     ] = None,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="A column that identifies the rows; left out of the model."),
+    ] = None,
+    dates: Annotated[
+        bool,
+        typer.Option("--dates", help="Turn dates such as 2024-05-02 into numbers (days)."),
+    ] = False,
     n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = DEFAULTS.n_trees,
     n_burn: Annotated[
         int | None, typer.Option(help=f"Sweeps before the first draw; {N_BURN}.")
@@ -136,7 +149,10 @@ def fit(
     path = output or _default_output(data, ".obart")
     _require_folder(path)
     file = read_data(data, delimiter, decimal)
-    problem = fit_task.read_task(file, target, task, categorical or [], drop or [])
+    choices = fit_task.ColumnChoices(
+        categorical or [], drop or [], id_column, "auto" if dates else None
+    )
+    problem = fit_task.read_task(file, target, task, choices)
     screen.show_words(problem.table_of_types())
     screen.say(problem.in_words())
     parameters = {
@@ -202,6 +218,10 @@ def predict(
         Literal["outcome", "mean"],
         typer.Option(help="Intervals of a new outcome, or of its mean (regression)."),
     ] = "outcome",
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="A column of DATA to write before the predictions, as it is."),
+    ] = None,
     n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -217,6 +237,8 @@ def predict(
     predictions = results.predictions(
         model, file.table_for(results.encoding_of(model)), interval, kind
     )
+    if id_column is not None:
+        predictions = results.with_id(file, id_column, predictions)
     if as_json:
         screen.finish(write_table.columns_to_json(predictions))
     else:

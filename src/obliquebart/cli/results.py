@@ -155,3 +155,11 @@ def predictions(model: Any, X: NamedArrays, coverage: float, kind: str) -> Named
     """Return the columns of predictions."""
     columns: NamedArrays = model._prediction_columns(X, coverage, kind)
     return columns
+
+
+def with_id(file: DataFile, id_column: str, columns: NamedArrays) -> NamedArrays:
+    """Return the predictions behind the column that identifies the rows."""
+    file.require([id_column], "--id")
+    if id_column in columns:
+        raise FileError(f"The predictions have a column {id_column!r}, too: rename that of --id.")
+    return {id_column: file.columns[id_column].as_written(), **columns}

@@ -15,8 +15,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from obliquebart.cli.remedies import doubts_in_words, error_in_words
+from obliquebart.exceptions import DoubtfulColumnWarning
 from obliquebart.explain.overview import is_numeric
 from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells
+from obliquebart.table.problems import ColumnError
 
 MISTAKE = 1
 INTERRUPTED = 130
@@ -112,6 +115,8 @@ def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}."
+    if isinstance(error, ColumnError):
+        return error_in_words(error)
     return str(error) or type(error).__name__
 
 
@@ -129,9 +134,12 @@ class _WarningsOnce:
         self._shown: set[str] = set()
 
     def __call__(self, message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in self._shown:
-            self._shown.add(str(message))
-            _complain("Warning", str(message))
+        text = str(message)
+        if isinstance(message, DoubtfulColumnWarning):
+            text = doubts_in_words(message)
+        if text not in self._shown:
+            self._shown.add(text)
+            _complain("Warning", text)
 
 
 def diagnostics_table(diagnostics: Diagnostics, title: str = "") -> Table:

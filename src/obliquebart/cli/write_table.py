@@ -16,8 +16,12 @@ NamedArrays = dict[str, NDArray[Any]]
 
 
 def columns_to_json(columns: NamedArrays) -> dict[str, Any]:
-    """Return columns as lists."""
-    return {name: values.tolist() for name, values in columns.items()}
+    """Return columns as lists; what JSON does not have, such as dates, is text."""
+    plain = (bool, int, float, str, type(None))
+    return {
+        name: [value if isinstance(value, plain) else str(value) for value in values.tolist()]
+        for name, values in columns.items()
+    }
 
 
 def write_columns(columns: NamedArrays, path: Path | None) -> None:

@@ -44,7 +44,14 @@ from obliquebart.sampling.noise import estimate_noise, tails_to_try
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import Run, RunRequest, new_seed, require_run_memory
 from obliquebart.table import Encoding
-from obliquebart.validation import check_count, check_number, check_seed, count_rows, effective_jobs
+from obliquebart.validation import (
+    check_choice,
+    check_count,
+    check_number,
+    check_seed,
+    count_rows,
+    effective_jobs,
+)
 
 RandomState = int | np.random.RandomState | None
 Self = TypeVar("Self", bound="ObliqueBART")
@@ -86,6 +93,7 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
     n_thin: int
     n_chains: int
     categorical_features: Any
+    dates: Literal["auto"] | None
     n_jobs: int | None
     random_state: RandomState
     progress: bool | Literal["auto"]
@@ -101,6 +109,7 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
         parameters = self.get_params(deep=False)
         given = {name: parameters[name] for name in _HYPERPARAMETERS if name in parameters}
         FitProgress(self.progress)
+        check_choice("dates", self.dates, (None, "auto"))
         effective_jobs(self.n_jobs)
         check_seed(self.random_state)
         length = RunLength(self.n_chains, self.n_burn, self.n_draws, self.n_thin)
@@ -115,6 +124,7 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
         encoding, table = Encoding.fit_transform(
             X,
             categorical_features=self.categorical_features,
+            dates=self.dates,
             feature_scaling=parameters.feature_scaling,
             rows=rows,
             owner=owner,

@@ -18,6 +18,7 @@ from obliquebart.model.class_weight import ClassWeight, check_class_weight, clas
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
     CATEGORICAL_FEATURES,
+    DATES,
     DEFAULTS,
     PROGRESS,
     RUN_LENGTHS,
@@ -122,6 +123,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         min_samples_leaf: int | None = DEFAULTS.min_samples_leaf,
         class_weight: ClassWeight = None,
         categorical_features: Any = CATEGORICAL_FEATURES,
+        dates: Literal["auto"] | None = DATES,
         feature_scaling: str | None = DEFAULTS.feature_scaling,
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,

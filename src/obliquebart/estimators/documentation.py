@@ -65,7 +65,12 @@ min_samples_leaf : int or None
     {PAPER.min_samples_leaf}, with empty leaves.
 categorical_features : "auto", None, or array of names, positions or booleans
     Columns that are categories. "auto" takes the categorical and text columns of a data
-    frame, and none of an array.
+    frame, and none of an array. Names or positions add columns to these. A mask, one boolean
+    per column, decides alone, and None means no column.
+dates : {{"auto", None}}
+    "auto" turns dates into numbers, days since 1970-01-01: columns of a date type, and columns
+    of text in which every value is a date such as 2024-05-02 or 2024-05-02T10:30. By default
+    the former are an error and the latter categories.
 feature_scaling : {{"range", "rank", "blend", "joint"}} or None
     How a continuous column is mapped to [-1, 1]: by its training range, by ranks, by the mean
     of both, or by one range for all columns. None is "{OURS.feature_scaling}"; "paper":

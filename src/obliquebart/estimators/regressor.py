@@ -13,7 +13,13 @@ from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.likelihood import LIKELIHOODS
-from obliquebart.model.parameters import CATEGORICAL_FEATURES, DEFAULTS, PROGRESS, RUN_LENGTHS
+from obliquebart.model.parameters import (
+    CATEGORICAL_FEATURES,
+    DATES,
+    DEFAULTS,
+    PROGRESS,
+    RUN_LENGTHS,
+)
 from obliquebart.posterior.posterior import FloatArray, check_quantiles
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_count, check_number, check_seed
@@ -102,6 +108,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         leaf_sd: float | None = DEFAULTS.leaf_sd,
         min_samples_leaf: int | None = DEFAULTS.min_samples_leaf,
         categorical_features: Any = CATEGORICAL_FEATURES,
+        dates: Literal["auto"] | None = DATES,
         feature_scaling: str | None = DEFAULTS.feature_scaling,
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,

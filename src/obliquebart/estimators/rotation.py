@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.table.encoding import CategoricalFeatures
 from obliquebart.table.frames import Table, check_columns, read_table
+from obliquebart.table.problems import ProblemCollector
 from obliquebart.table.scaling import ColumnScale
-from obliquebart.table.selection import categorical_mask
+from obliquebart.table.selection import column_roles, is_category
 from obliquebart.validation import check_count
 
 
@@ -39,7 +40,8 @@ class RandomRotation(TransformerMixin, BaseEstimator):
         Seed of the rotations.
     categorical_features : "auto", None, or list of names, positions or booleans, default="auto"
         Columns to pass through. ``"auto"``: in a data frame, the columns of categorical, enum,
-        text or (holding text) object type; in an array none.
+        text or (holding text) object type; in an array none. Names and positions add to these;
+        a list of booleans decides alone.
 
     Attributes
     ----------
@@ -98,12 +100,14 @@ class RandomRotation(TransformerMixin, BaseEstimator):
         """
         n_rotations = check_count("n_rotations", self.n_rotations, 1)
         table = read_table(X, type(self).__name__)
-        is_categorical = categorical_mask(self.categorical_features, table)
-        scales = [
-            None if categorical else ColumnScale.fit(table.column(j).numbers(), "rank")
-            for j, categorical in enumerate(is_categorical)
-        ]
-        p = is_categorical.count(False)
+        scales: list[ColumnScale | None] = []
+        problems = ProblemCollector()
+        for j, role in enumerate(column_roles(table, self.categorical_features)):
+            with problems.of_column():
+                numbers = None if is_category(role) else table.column(j).numbers()
+                scales.append(None if numbers is None else ColumnScale.fit(numbers, "rank"))
+        problems.raise_all()
+        p = len(scales) - scales.count(None)
         self.rotations_ = _draw_rotations(p, n_rotations, self.random_state)
         self._scales = scales
         self._names, self._is_named = table.names, table.is_named

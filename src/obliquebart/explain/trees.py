@@ -184,9 +184,10 @@ def rule_text(
         return "always"
     if len(names) == 1 and scales[0].low < scales[0].high:
         value = float(scales[0].undo(np.array(cut * np.sign(phi[0]))))
-        return f"{names[0]} {'<' if phi[0] > 0 else '>'} {value:.4g}"
+        shown = scales[0].in_words(value, digits=4)
+        return f"{names[0]} {'<' if phi[0] > 0 else '>'} {shown}"
     linear = all(scale.range_share == 1.0 and scale.low < scale.high for scale in scales)
-    coefficients, shown, threshold = phi, [f"s({name})" for name in names], cut
+    coefficients, terms_of, threshold = phi, [f"s({name})" for name in names], cut
     if linear:
         width = np.array([scale.high / 2.0 - scale.low / 2.0 for scale in scales])
         middle = np.array([scale.high / 2.0 + scale.low / 2.0 for scale in scales])
@@ -194,13 +195,13 @@ def rule_text(
             in_units = phi / width
             moved = cut + float(in_units @ middle)
         if np.isfinite(in_units).all() and np.isfinite(moved) and in_units.all():
-            coefficients, shown, threshold = in_units, list(names), moved
+            coefficients, terms_of, threshold = in_units, list(names), moved
     # The column with the largest weight comes first and has coefficient 1.
     order = np.argsort(-np.abs(phi), kind="stable")
     lead = coefficients[order[0]]
     sign = "<" if lead > 0 else ">"
     terms = [
-        _term(shown[j], coefficients[j] / lead, first=i == 0)
+        _term(terms_of[j], coefficients[j] / lead, first=i == 0)
         for i, j in enumerate(order[:TERMS_SHOWN])
     ]
     if len(order) > TERMS_SHOWN:

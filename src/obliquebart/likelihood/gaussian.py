@@ -34,6 +34,10 @@ class Gaussian(Likelihood):
     has_latents = False
     target_dtype = np.float64
 
+    def from_column(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return booleans as 0 and 1."""
+        return values.astype(np.float64) if values.dtype.kind == "b" else values
+
     def describe(self, y: NDArray[Any]) -> str:
         return f"{self.task}, {y.min():.6g} to {y.max():.6g}"
 

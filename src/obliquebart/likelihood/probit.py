@@ -35,9 +35,11 @@ class Probit(Likelihood):
     boundary = 0.5
 
     def from_column(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return text, or integers where numbers are whole."""
+        """Return text, booleans, or integers where numbers are whole."""
         if values.dtype.kind == "O":
             return values.astype(str)
+        if values.dtype.kind == "b":
+            return values
         return values.astype(np.int64) if (values == np.floor(values)).all() else values
 
     def describe(self, y: NDArray[Any]) -> str:

@@ -34,8 +34,10 @@ NU_RANGE = (10.0, 300.0)
 # Of sigma's prior where the noise is not estimated; CGM section 2.2.4.
 PLAIN_NU = 3.0
 
-# What does not belong to the model: which columns are categories, and whether a fit shows progress.
+# What does not belong to the model: which columns are categories, what becomes of dates, and
+# whether a fit shows progress.
 CATEGORICAL_FEATURES: Literal["auto"] = "auto"
+DATES: Literal["auto"] | None = None
 PROGRESS: Literal["auto"] = "auto"
 
 

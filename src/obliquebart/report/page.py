@@ -239,7 +239,7 @@ def _fitting(model: Any) -> Part:
         if isinstance(column, LevelTable):
             values = f"{column.n_levels} levels"
         else:
-            values = "no value" if column.is_empty else f"{column.low:.6g} to {column.high:.6g}"
+            values = column.range_in_words()
         columns.append([name, kind, values])
     more = len(columns) - 100
     if more > 0:

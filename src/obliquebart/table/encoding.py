@@ -11,11 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
+from obliquebart.table.columns import Column
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.frames import Table, check_columns, read_table
 from obliquebart.table.levels import LevelTable, Unseen, UnseenLevelWarning, unseen_message
+from obliquebart.table.problems import ProblemCollector, value_error
 from obliquebart.table.scaling import FEATURE_SCALINGS, ColumnScale, limits_of
-from obliquebart.table.selection import categorical_mask
+from obliquebart.table.selection import Dates, Role, column_roles, is_category
 
 CategoricalFeatures = Literal["auto"] | Sequence[str] | Sequence[int] | ArrayLike | None
 
@@ -74,6 +76,7 @@ class Encoding:
         X: Any,
         *,
         categorical_features: CategoricalFeatures = "auto",
+        dates: Dates = None,
         feature_scaling: str = "range",
         rows: NDArray[np.int64] | None = None,
         owner: str = "Encoding",
@@ -87,8 +90,13 @@ class Encoding:
             narwhals knows.
         categorical_features : "auto", None, or list of names, positions or booleans
             Which columns are categories. ``"auto"``: in a data frame, the columns of
-            categorical, enum, text or (holding text) object type; in an array none. Booleans
-            are numbers, 0 and 1.
+            categorical, enum, text or (holding text) object type; in an array none. Names or
+            positions add columns to these; a list of booleans, one for each column, or None
+            decides alone. Columns of booleans, and of the words for them, are numbers, 0 and 1.
+        dates : {"auto", None}
+            ``"auto"`` turns columns of dates, and of text in which all values are dates in
+            ISO 8601, into days since 1970-01-01. None makes the former an error and the latter
+            categories.
         feature_scaling : {"range", "rank", "blend", "joint"}
             The map of a continuous column to [-1, 1]: ``"range"`` by training minimum and
             maximum, going on linearly outside; ``"rank"`` by mid-rank among the training
@@ -106,34 +114,32 @@ class Encoding:
         encoded : EncodedTable
         """
         table = read_table(X, owner, rows)
-        is_categorical = categorical_mask(categorical_features, table)
-        is_auto = isinstance(categorical_features, str)
-        limits = _joint_limits(table, is_categorical) if feature_scaling == "joint" else None
+        roles = column_roles(table, categorical_features, dates)
+        limits = _joint_limits(table, roles) if feature_scaling == "joint" else None
 
         columns: list[ColumnScale | LevelTable] = []
         doubts: list[str] = []
-        writer = _Writer(table.n_rows, is_categorical)
-        for j, categorical in enumerate(is_categorical):
-            column = table.column(j)
-            if categorical:
-                factor = column.factor()
-                if is_auto and column.kind == "text":
-                    check_not_free_text(column.name, len(factor.values), table.n_rows)
-                    doubts += doubts_about_text(column.name, factor.values, table.n_rows)
-                levels = LevelTable.fit(factor)
-                columns.append(levels)
-                writer.add_codes(levels.codes(factor, column.name)[0])
-            else:
-                values = column.numbers()
-                scale = ColumnScale.fit(values, feature_scaling, limits)
-                columns.append(scale)
-                writer.add_values(scale.apply(values))
+        problems = ProblemCollector()
+        writer = _Writer(table.n_rows, [is_category(role) for role in roles])
+        for j, role in enumerate(roles):
+            with problems.of_column():
+                column = table.column(j)
+                if is_category(role):
+                    factor = column.factor()
+                    if role == "found" and column.kind == "text":
+                        _check_not_free_text(column.name, len(factor.values), table.n_rows)
+                        doubts += _doubts_about_text(column.name, factor.values, table.n_rows)
+                    levels = LevelTable.fit(factor)
+                    columns.append(levels)
+                    writer.add_codes(levels.codes(factor, column.name)[0])
+                else:
+                    values = _values(column, is_date=role == "date")
+                    scale = ColumnScale.fit(values, feature_scaling, limits, is_date=role == "date")
+                    columns.append(scale)
+                    writer.add_values(scale.apply(values))
+        problems.raise_all()
         if doubts:
-            warn_caller(
-                f"{' '.join(doubts)} Drop such a column or turn it into numbers; if it is a "
-                "category after all, name it in categorical_features.",
-                DoubtfulColumnWarning,
-            )
+            warn_caller(DoubtfulColumnWarning(doubts))
         _warn_empty(table.names, columns)
         encoding = cls(table.names, table.is_named, columns, feature_scaling, owner)
         return encoding, writer.encoded(encoding.n_levels)
@@ -148,16 +154,20 @@ class Encoding:
         table = read_table(X, self.owner)
         check_columns(table, self.names, self.is_named, self.owner)
         reports: list[Unseen] = []
+        problems = ProblemCollector(later=True)
         writer = _Writer(table.n_rows, [kind == "categorical" for kind in self.kinds])
         for j, known in enumerate(self.columns):
-            if isinstance(known, LevelTable):
-                codes, unseen = known.codes(table.column(j).factor(), self.names[j])
-                writer.add_codes(codes)
-                reports += [] if unseen is None else [unseen]
-            elif known.is_empty:
-                writer.add_values(np.zeros(table.n_rows, dtype=np.float32))
-            else:
-                writer.add_values(known.apply(table.column(j).numbers()))
+            with problems.of_column():
+                if isinstance(known, LevelTable):
+                    codes, unseen = known.codes(table.column(j).factor(), self.names[j])
+                    writer.add_codes(codes)
+                    reports += [] if unseen is None else [unseen]
+                elif known.is_empty:
+                    writer.add_values(np.zeros(table.n_rows, dtype=np.float32))
+                else:
+                    values = _values(table.column(j), is_date=known.is_date)
+                    writer.add_values(known.apply(values))
+        problems.raise_all()
         if reports:
             warn_caller(unseen_message(reports), UnseenLevelWarning)
         return writer.encoded(self.n_levels)
@@ -262,26 +272,29 @@ class _Writer:
         return EncodedTable(self._x_cont, self._x_cat, n_levels)
 
 
-def _joint_limits(table: Table, is_categorical: Sequence[bool]) -> tuple[float, float]:
-    limits = [
-        limits_of(table.column(j).numbers())
-        for j, categorical in enumerate(is_categorical)
-        if not categorical
-    ]
+def _values(column: Column, *, is_date: bool) -> NDArray[np.float64]:
+    return column.days() if is_date else column.numbers()
+
+
+def _joint_limits(table: Table, roles: Sequence[Role]) -> tuple[float, float]:
+    limits: list[tuple[float, float]] = []
+    problems = ProblemCollector()
+    for j, role in enumerate(roles):
+        if not is_category(role):
+            with problems.of_column():
+                limits.append(limits_of(_values(table.column(j), is_date=role == "date")))
+    problems.raise_all()
     return limits_of(np.array(limits, dtype=np.float64).reshape(-1))
 
 
-def check_not_free_text(name: str, n_distinct: int, n_rows: int) -> None:
+def _check_not_free_text(name: str, n_distinct: int, n_rows: int) -> None:
     """Raise an error if a text column has too many different values for a category."""
     if n_distinct > max(MAX_FREE_LEVELS, n_rows // 2):
-        raise ValueError(
-            f"Column {name!r} looks like free text: {n_distinct} different values in {n_rows} "
-            "rows. Drop it or turn it into numbers; if it is a category after all, name it in "
-            "categorical_features or give it a categorical type."
-        )
+        fault = f"looks like free text: {n_distinct} different values in {n_rows} rows"
+        raise value_error(name, fault, "free text")
 
 
-def doubts_about_text(name: str, values: Iterable[Any], n_rows: int) -> list[str]:
+def _doubts_about_text(name: str, values: Iterable[Any], n_rows: int) -> list[str]:
     """Return what speaks against taking a text column as a category: a sentence or nothing."""
     levels = [str(value) for value in values]
     if len(levels) <= MIN_DOUBTFUL_LEVELS:

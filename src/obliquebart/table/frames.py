@@ -15,7 +15,14 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from obliquebart.exceptions import warn_caller
-from obliquebart.table.columns import Column, NumberColumn, ObjectColumn, SeriesColumn, unsupported
+from obliquebart.table.columns import (
+    Column,
+    DateColumn,
+    NumberColumn,
+    ObjectColumn,
+    OtherColumn,
+    SeriesColumn,
+)
 
 
 @dataclass(frozen=True)
@@ -88,9 +95,17 @@ def _bullets(names: list[str]) -> str:
 
 
 def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
-    array = check_array(
-        _plain_array(X), dtype=None, ensure_all_finite=False, input_name="X", estimator=owner
-    )
+    try:
+        array = check_array(
+            _plain_array(X), dtype=None, ensure_all_finite=False, input_name="X", estimator=owner
+        )
+    except ValueError as error:
+        if not str(error).startswith("Complex data"):
+            raise
+        # scikit-learn prints all of it
+        raise ValueError(
+            "Complex data not supported: pass real and imaginary parts of X as separate columns."
+        ) from None
     if rows is not None:
         array = array[rows]
     names = [f"x{j}" for j in range(array.shape[1])]
@@ -130,7 +145,10 @@ def _open_array(name: str, rows: NDArray[np.int64] | None, values: NDArray[Any])
         return NumberColumn(name, rows, values)
     if kind in "OU":
         return ObjectColumn(name, rows, values.tolist())
-    raise unsupported(name, {"M": "dates", "m": "durations", "S": "bytes"}.get(kind, kind))
+    if kind == "M":
+        return DateColumn(name, rows, values)
+    what = {"m": "durations", "S": "bytes", "c": "complex"}.get(kind, kind)
+    return OtherColumn(name, rows, what)
 
 
 def _plain_array(X: Any) -> Any:
@@ -192,12 +210,23 @@ def _open_series(name: str, rows: NDArray[np.int64] | None, series: nw.Series[An
         return SeriesColumn(name, rows, series)
     if dtype in (nw.Object, nw.Unknown):
         return ObjectColumn(name, rows, series.to_list())
+    if dtype in (nw.Date, nw.Datetime):
+        return DateColumn(name, rows, _moments(series))
     for described, dtypes in (
-        ("dates", (nw.Date, nw.Datetime, nw.Time)),
+        ("times", (nw.Time,)),
         ("durations", (nw.Duration,)),
         ("nested", (nw.List, nw.Array, nw.Struct)),
         ("bytes", (nw.Binary,)),
     ):
         if dtype in dtypes:
-            raise unsupported(name, described)
-    raise unsupported(name, str(dtype))
+            return OtherColumn(name, rows, described)
+    return OtherColumn(name, rows, str(dtype))
+
+
+def _moments(series: nw.Series[Any]) -> NDArray[np.datetime64]:
+    """Dates as NumPy has them, in UTC if they have a time zone."""
+    present = ~series.is_null().to_numpy().astype(np.bool_)
+    moments = np.full(len(series), np.datetime64("NaT", "us"))
+    stamps = series.drop_nulls().dt.timestamp("us").to_numpy()
+    moments[present] = stamps.astype(np.int64).astype("M8[us]")
+    return moments

@@ -11,6 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.table.problems import type_error
+from obliquebart.table.words import BOOLEANS, are_booleans
+
 Level = str | int | float
 
 # The engine takes any code that is not below the number of levels as unseen in training.
@@ -91,11 +94,10 @@ class LevelTable:
 
     def codes(self, factor: Factor, column: str) -> tuple[NDArray[np.uint32], Unseen | None]:
         """Training codes of a column's rows, and a report if some of them have none."""
+        factor = self._in_my_words(factor)
         if "empty" not in (self.kind, factor.kind) and self.kind != factor.kind:
-            raise TypeError(
-                f"Column {column!r} holds {_plural(factor.kind)}, but its levels were "
-                f"{_plural(self.kind)} in fit. Convert it to what it was in fit."
-            )
+            fault = f"holds {_plural(factor.kind)}, but its levels were {_plural(self.kind)} in fit"
+            raise type_error(column, fault, "changed")
         known = self._code_of
         # the last entry serves code -1, a missing category
         translation = np.array(
@@ -111,6 +113,16 @@ class LevelTable:
         if not self.has_missing and (factor.codes < 0).any():
             unseen.append("missing")
         return codes, Unseen(column, n_unseen, unseen[:4])
+
+    def _in_my_words(self, factor: Factor) -> Factor:
+        """Return booleans as this table has them: the numbers 0 and 1, or words."""
+        if self.kind == "number" and are_booleans(factor.values):
+            return Factor(factor.codes, [BOOLEANS[str(value)] for value in factor.values])
+        if self.kind == "text" and factor.kind == "number":
+            words = {BOOLEANS[level]: level for level in self.values if level in BOOLEANS}
+            if all(value in words for value in factor.values):
+                return Factor(factor.codes, [words[int(value)] for value in factor.values])
+        return factor
 
     def to_state(self) -> dict[str, Any]:
         """JSON-able state."""

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.table.words import as_date
+
 FEATURE_SCALINGS = ("range", "rank", "blend", "joint")
 
 # Keeps a model file small. With more distinct values the rank map is linear between this many
@@ -39,6 +41,8 @@ class ColumnScale:
     # Training values, increasing, shifted if extreme; none where `range_share` is 1.
     knots: NDArray[np.float64]
     heights: NDArray[np.float64]  # their mid-ranks, stretched to [-1, 1]
+    # Whether the values are days since 1970-01-01, made from a column of dates.
+    is_date: bool = False
 
     @classmethod
     def fit(
@@ -46,6 +50,8 @@ class ColumnScale:
         values: NDArray[np.float64],
         feature_scaling: str,
         limits: tuple[float, float] | None = None,
+        *,
+        is_date: bool = False,
     ) -> ColumnScale:
         """Learn the map from training values; NaN is missing, infinities are not allowed.
 
@@ -64,12 +70,22 @@ class ColumnScale:
         knots = heights = np.empty(0)
         if share < 1.0 and low < high:
             knots, heights = _mid_ranks(_flush(np.ldexp(values, -_shift(low, high))))
-        return cls(low, high, share, knots, heights)
+        return cls(low, high, share, knots, heights, is_date)
 
     @property
     def is_empty(self) -> bool:
         """Whether the column had no value at all in training."""
         return bool(np.isnan(self.low))
+
+    def in_words(self, value: float, digits: int = 6) -> str:
+        """Return a value in the column's units as people write it."""
+        return as_date(value) if self.is_date else f"{value:.{digits}g}"
+
+    def range_in_words(self) -> str:
+        """Return the range of the training values."""
+        if self.is_empty:
+            return "no value"
+        return f"{self.in_words(self.low)} to {self.in_words(self.high)}"
 
     def apply(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """Map values; NaN stays NaN, unless training had no value at all: then all is 0."""
@@ -141,6 +157,7 @@ class ColumnScale:
             "range_share": self.range_share,
             "knots": self.knots.tolist(),
             "heights": self.heights.tolist(),
+            **({"is_date": True} if self.is_date else {}),
         }
 
     @classmethod
@@ -159,7 +176,10 @@ class ColumnScale:
             raise ValueError("knots and heights must be two lists of one length")
         if len(knots) != 0 or (share < 1.0 and low < high):
             _check_knots(knots, heights, low, high)
-        return cls(low, high, share, knots, heights)
+        is_date = state.get("is_date", False)
+        if not isinstance(is_date, bool):
+            raise ValueError(f"is_date must be true or false, got {is_date!r}")
+        return cls(low, high, share, knots, heights, is_date)
 
 
 def limits_of(values: NDArray[np.float64]) -> tuple[float, float]:

@@ -1,54 +1,86 @@
-"""Which columns of a table are categories."""
+"""What the columns of a table are taken for: numbers, categories or dates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from obliquebart.table.frames import Table
 
+# A category is declared by the user, or found by the type of its column.
+Role = Literal["continuous", "declared", "found", "date"]
+Dates = Literal["auto"] | None
 
-def categorical_mask(categorical_features: Any, table: Table) -> list[bool]:
-    """Say of each column of a table whether ``categorical_features`` makes it a category."""
-    p = len(table.names)
+
+def column_roles(table: Table, categorical_features: Any, dates: Dates = None) -> list[Role]:
+    """Say of each column what it is taken for.
+
+    Examples
+    --------
+    >>> from obliquebart.table.frames import read_table
+    >>> table = read_table({"shop": [1, 2], "city": ["a", "b"], "day": ["2024-05-02"] * 2}, "")
+    >>> column_roles(table, ["shop"], dates="auto")
+    ['declared', 'found', 'date']
+    """
+    choice = _read_choice(categorical_features, table)
+
+    def role(j: int) -> Role:
+        if j in choice.declared:
+            return "declared"
+        if dates == "auto" and table.column(j).holds_dates:
+            return "date"
+        if choice.finds and table.is_frame and table.column(j).kind in ("category", "text"):
+            return "found"
+        return "continuous"
+
+    return [role(j) for j in range(len(table.names))]
+
+
+def is_category(role: Role) -> bool:
+    """Say whether a column is taken as a category."""
+    return role in ("declared", "found")
+
+
+class _Choice(NamedTuple):
+    """What ``categorical_features`` asks for."""
+
+    declared: set[int]
+    finds: bool
+    """Whether the columns of text or of a categorical type are categories, too."""
+
+
+def _read_choice(categorical_features: Any, table: Table) -> _Choice:
     if categorical_features is None:
-        return [False] * p
+        return _Choice(set(), finds=False)
     if isinstance(categorical_features, str):
         if categorical_features == "auto":
-            return [_is_declared(table, j) for j in range(p)]
+            return _Choice(set(), finds=True)
         raise ValueError(
             "categorical_features must be 'auto', None, or a list of column names, positions or "
             f"booleans, got {categorical_features!r}. For one column write "
             f"[{categorical_features!r}]."
         )
     chosen = _as_list(categorical_features)
-    if not chosen:
-        return [False] * p
-    if all(isinstance(entry, (bool, np.bool_)) for entry in chosen):
+    p = len(table.names)
+    if chosen and all(isinstance(entry, (bool, np.bool_)) for entry in chosen):
         if len(chosen) != p:
             raise ValueError(
                 f"categorical_features has {len(chosen)} booleans, but X has {p} columns. Give "
                 "one for each column."
             )
-        return [bool(entry) for entry in chosen]
+        return _Choice({j for j, entry in enumerate(chosen) if entry}, finds=False)
     if all(isinstance(entry, str) for entry in chosen):
-        positions = _positions_of_names(chosen, table)
-    elif all(
+        return _Choice(_positions_of_names(chosen, table), finds=True)
+    if all(
         isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) for entry in chosen
     ):
-        positions = _checked_positions(chosen, p)
-    else:
-        raise TypeError(
-            "categorical_features must hold only names, only positions or only booleans, got "
-            f"{sorted({type(entry).__name__ for entry in chosen})}."
-        )
-    return [j in positions for j in range(p)]
-
-
-def _is_declared(table: Table, j: int) -> bool:
-    return table.is_frame and table.column(j).kind in ("category", "text")
+        return _Choice(_checked_positions(chosen, p), finds=True)
+    raise TypeError(
+        "categorical_features must hold only names, only positions or only booleans, got "
+        f"{sorted({type(entry).__name__ for entry in chosen})}."
+    )
 
 
 def _as_list(categorical_features: Any) -> list[Any]:
@@ -61,7 +93,7 @@ def _as_list(categorical_features: Any) -> list[Any]:
 
 
 def _positions_of_names(chosen: list[str], table: Table) -> set[int]:
-    if not table.is_named:
+    if chosen and not table.is_named:
         raise ValueError(
             "categorical_features holds names, but the columns of X have none. Give positions "
             "instead, or pass a data frame."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime as dt
 import io
 import json
 import os
@@ -202,6 +203,77 @@ def test_categories_keep_their_type(tmp_path):
     run("predict", path, "-", stdin="zip,code\n1,2\n2,1\n")
 
 
+def test_text_is_a_category_beside_those_named(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text(
+        "shop,city,y\n" + "".join(f"{i % 3},{'ab'[i % 2]},{i % 5}\n" for i in range(40))
+    )
+    path = tmp_path / "m.obart"
+    result = run("fit", data, "-t", "y", "-c", "shop", "-o", path, "--json", *QUICK)
+    assert json.loads(result.stdout)["columns"] == {"shop": "categorical", "city": "categorical"}
+    assert obliquebart.load(path).categorical_features == ["shop"]
+
+
+def test_an_id_is_carried_through(tmp_path):
+    data = tmp_path / "d.csv"
+    rows = [f"{i:04d},{i % 7},{i % 5}" for i in range(40)]
+    data.write_text("flat,x,y\n" + "\n".join(rows) + "\n")
+    path = tmp_path / "m.obart"
+    run("fit", data, "-t", "y", "--id", "flat", "-o", path, *QUICK)
+    assert list(obliquebart.load(path).feature_names_in_) == ["x"]
+    answer = rows_of(run("predict", path, data, "--id", "flat").stdout)
+    assert list(answer[0]) == ["flat", "prediction", "low", "high"]
+    assert [row["flat"] for row in answer] == [f"{i:04d}" for i in range(40)]
+    plain = rows_of(run("predict", path, data).stdout)
+    assert [row["prediction"] for row in answer] == [row["prediction"] for row in plain]
+    as_json = json.loads(run("predict", path, data, "--id", "flat", "--json").stdout)
+    assert as_json["flat"][:2] == ["0000", "0001"]
+    out = tmp_path / "p.parquet"
+    run("predict", path, data, "--id", "flat", "-o", out)
+    assert pl.read_parquet(out)["flat"].to_list()[1] == "0001"
+
+
+def test_dates_on_request(tmp_path):
+    days = [dt.date(2024, 1, 1) + dt.timedelta(days=3 * i) for i in range(40)]
+    frame = pl.DataFrame({"day": days, "y": [float(i % 9) for i in range(40)]})
+    frame.write_csv(tmp_path / "d.csv")
+    frame.write_parquet(tmp_path / "d.parquet")
+    path = tmp_path / "m.obart"
+    result = run("fit", tmp_path / "d.csv", "-t", "y", "--dates", "-o", path, *QUICK)
+    assert "day date 2024-01-01 to 2024-04-27" in " ".join(result.stderr.split())
+    answer = run("predict", path, tmp_path / "d.csv").stdout
+    assert run("predict", path, tmp_path / "d.parquet").stdout == answer
+    predicted = [float(row["prediction"]) for row in rows_of(answer)]
+    assert obliquebart.load(path).predict(frame.select("day")).tolist() == predicted
+    as_json = run("predict", path, tmp_path / "d.parquet", "--id", "day", "--json").stdout
+    assert json.loads(as_json)["day"][0] == "2024-01-01"
+    page = tmp_path / "page.html"
+    run("report", path, tmp_path / "d.csv", "-o", page)
+    assert "2024-01-01 to 2024-04-27" in page.read_text(encoding="utf-8")
+
+
+def test_booleans_are_classes(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("x,y\n" + "".join(f"{i},{i % 3 == 0}\n" for i in range(40)))
+    path = tmp_path / "m.obart"
+    run("fit", data, "-t", "y", "-o", path, *QUICK)
+    assert obliquebart.load(path).classes_.tolist() == [False, True]
+    answer = rows_of(run("predict", path, data).stdout)
+    assert list(answer[0]) == ["prediction", "probability_False", "probability_True"]
+    assert "accuracy" in run("summary", path, data).stdout
+    run("fit", data, "-t", "y", "--task", "regression", "-o", path, *QUICK)
+
+
+def test_a_column_without_a_name_is_named_as_in_pandas(tmp_path):
+    """As R's write.csv has it for row names."""
+    data = tmp_path / "d.csv"
+    data.write_text('"","x","y"\n' + "".join(f'"{i}",{i % 7},{i % 5}\n' for i in range(30)))
+    result = run("fit", data, "-t", "y", "-o", tmp_path / "m.obart", *QUICK)
+    assert "Unnamed: 0 continuous 0 to 29, one by one: a row number?" in " ".join(
+        result.stderr.split()
+    )
+
+
 def test_rows_without_a_target_are_left_out(tmp_path):
     data = tmp_path / "d.csv"
     rows = "\n".join(f"{i},{'NA' if i < 5 else i * i}" for i in range(40))
@@ -248,7 +320,22 @@ MISTAKES = {
     "empty": ("fit {folder}/empty.csv -t y", "is empty"),
     "header only": ("fit {folder}/header.csv -t y", "no data"),
     "numbers first": ("fit {folder}/numbers.csv -t y", "starts with numbers"),
-    "no name": ("fit {folder}/unnamed.csv -t y", "column 2 has no name"),
+    "no such id": ("fit {data} -t y --id zz", "no column 'zz' (--id)"),
+    "target as id": ("fit {data} -t y --id y", "identifies the rows"),
+    "no such id in predict": ("predict {folder}/y.obart {data} --id zz", "no column 'zz' (--id)"),
+    "id like a prediction": ("predict {folder}/y.obart {folder}/low.csv --id low", "rename"),
+    "several bad columns": (
+        "fit {folder}/several.csv -t y",
+        "2 columns cannot be used: - 'x' holds an infinite value in row 0. Write finite numbers, "
+        "or nothing where a value is missing; --drop NAME leaves the column out. - 'z' looks like "
+        "free text: 1500 different values in 1500 rows. --drop NAME leaves the column out. "
+        "--categorical NAME",
+    ),
+    "dates in Parquet": ("fit {folder}/dates.parquet -t y", "'day' holds dates. --dates turns"),
+    "text for numbers": (
+        "predict {folder}/y.obart {folder}/text.csv",
+        "'age' holds text ('old' in row 0) where numbers are expected. Correct the file",
+    ),
     "twice": ("fit {folder}/twice.csv -t y", "names 'x' more than once"),
     "ragged": ("fit {folder}/ragged.csv -t y", "ragged.csv, line 3: 3 values"),
     "latin1": ("fit {folder}/latin1.csv -t y", "not UTF-8"),
@@ -272,7 +359,9 @@ def bad(folder):
         "empty.csv": "",
         "header.csv": "x,y\n",
         "numbers.csv": "1,2\n3,4\n",
-        "unnamed.csv": "x,,y\n1,2,3\n",
+        "several.csv": "x,z,y\n" + "".join(f"{i or 'inf'},word{i},{i}\n" for i in range(1500)),
+        "low.csv": "age,bmi,noise,colour,low\n40,20,0.5,red,1\n",
+        "text.csv": "age,bmi,noise,colour\nold,20,0.5,red\n",
         "twice.csv": "x,x,y\n1,2,3\n",
         "ragged.csv": "x,y\n1,2\n1,2,3\n",
         "text.parquet": "x,y\n1,2\n",
@@ -286,6 +375,8 @@ def bad(folder):
         (folder / name).write_text(text)
     (folder / "latin1.csv").write_bytes("x,y\ncaf\xe9,1\n".encode("latin1"))
     (folder / "bad.csv.gz").write_bytes(b"no gzip")
+    days = [dt.date(2024, 1, 1 + i % 28) for i in range(30)]
+    pl.DataFrame({"day": days, "y": range(30)}).write_parquet(folder / "dates.parquet")
     return folder
 
 

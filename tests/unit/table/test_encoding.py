@@ -183,6 +183,22 @@ def test_categorical_features(chosen):
     assert encoding.levels == {"count": [1, 2, 4], "text": ["a", "b", None]}
 
 
+def test_names_and_positions_add_to_what_is_found():
+    X = pandas_plain()
+    for chosen in (["count"], [1], np.array([1]), [], "auto"):
+        encoding, _ = encode(X, categorical_features=chosen)
+        found = ["text", "group"] if len(chosen) != 1 else ["count", "text", "group"]
+        assert list(encoding.levels) == found
+    mask = [False, True, False, True, False]
+    with pytest.raises(TypeError, match=r"'group' holds text .*name it in categorical_features"):
+        encode(X, categorical_features=mask)
+    assert list(encode(X.drop(columns="group"), categorical_features=mask[:4])[0].levels) == [
+        *("count", "text")
+    ]
+    with pytest.raises(TypeError, match="2 columns cannot be used"):
+        encode(X, categorical_features=None)
+
+
 def test_categories_of_numbers_as_numbers():
     X = pd.DataFrame({"a": pd.Categorical([10, 30, None, 20])})
     np.testing.assert_array_equal(

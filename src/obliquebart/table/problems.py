@@ -1,0 +1,135 @@
+"""Columns that cannot be used: all of them in one error, with a remedy for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+# By the key of a problem. The command line has its own words for some of them.
+REMEDIES = {
+    "dates": 'Give dates="auto" to turn dates into numbers (days since 1970-01-01), or drop the '
+    "column.",
+    "times": "Turn times of day into numbers first, for example hours since midnight.",
+    "durations": "Turn durations into numbers first, for example total seconds.",
+    "nested": "Expand such values into columns of numbers or categories first.",
+    "bytes": "Decode bytes to text first, or drop the column.",
+    "complex": "Complex data not supported: pass real and imaginary parts as two columns.",
+    "other": "Turn such values into numbers or text first, or drop the column.",
+    "infinite": "Replace infinite values by finite numbers, or by NaN where a value is missing.",
+    "too large": "Rescale the column.",
+    "text": "Convert the column to numbers or, if it is a category, name it in "
+    "categorical_features.",
+    "mixed": "Convert such a column to one type, for example all to text.",
+    "free text": "Drop the column or turn it into numbers; if it is a category after all, name it "
+    "in categorical_features or give it a categorical type.",
+    "not dates": "Write dates as YYYY-MM-DD, or give the column a date type.",
+    "changed": "Convert the column to what it was in fit.",
+}
+# Where a fitted model reads another table, it has already been decided what each column is.
+LATER = {
+    "dates": REMEDIES["changed"],
+    "text": REMEDIES["changed"],
+    "bytes": REMEDIES["changed"],
+    "other": REMEDIES["changed"],
+}
+_PLURALS = {"holds": "hold", "looks": "look", "mixes": "mix"}
+
+
+class Problem(NamedTuple):
+    """What is wrong with a column."""
+
+    column: str
+    fault: str
+    """A verb and what follows it, as in "holds dates"."""
+    remedy: str
+    """A key of `REMEDIES`."""
+
+
+class ColumnError(Exception):
+    """One or more columns cannot be used.
+
+    What is raised is also a `TypeError` or a `ValueError`, see `type_error` and `value_error`.
+    """
+
+    def __init__(self, problems: list[Problem], *, later: bool = False) -> None:
+        super().__init__(problems)
+        self.problems = problems
+        self.later = later
+
+    def __str__(self) -> str:
+        return self.in_words(REMEDIES, LATER)
+
+    def in_words(self, remedies: Mapping[str, str], later: Mapping[str, str]) -> str:
+        """Name every column and its remedy; `later` is for tables after the training table."""
+        if self.later:
+            remedies = {**remedies, **later}
+        if len(self.problems) == 1:
+            column, fault, remedy = self.problems[0]
+            return f"Column {column!r} {fault}. {remedies[remedy]}"
+        columns: dict[tuple[str, str], list[str]] = {}
+        for column, fault, remedy in self.problems:
+            columns.setdefault((fault, remedy), []).append(repr(column))
+        lines = [
+            f"- {', '.join(names)} {_in_number(fault, len(names))}. {remedies[remedy]}"
+            for (fault, remedy), names in columns.items()
+        ]
+        return "\n".join([f"{len(self.problems)} columns cannot be used:", *lines])
+
+
+class ColumnTypeError(ColumnError, TypeError):
+    """Columns of a type that cannot be used."""
+
+
+class ColumnValueError(ColumnError, ValueError):
+    """Columns with values that cannot be used."""
+
+
+def type_error(column: str, fault: str, remedy: str) -> ColumnTypeError:
+    """Make the error for a column of the wrong type."""
+    return ColumnTypeError([Problem(column, fault, remedy)])
+
+
+def value_error(column: str, fault: str, remedy: str) -> ColumnValueError:
+    """Make the error for a column with wrong values."""
+    return ColumnValueError([Problem(column, fault, remedy)])
+
+
+class ProblemCollector:
+    """Collects the problems of columns and raises them together.
+
+    Examples
+    --------
+    >>> problems = ProblemCollector()
+    >>> for name in ("start", "end"):
+    ...     with problems.of_column():
+    ...         raise type_error(name, "holds durations", "durations")
+    >>> problems.raise_all()
+    Traceback (most recent call last):
+        ...
+    obliquebart.table.problems.ColumnTypeError: 2 columns cannot be used:
+    - 'start', 'end' hold durations. Turn durations into numbers first, for example total seconds.
+    """
+
+    def __init__(self, *, later: bool = False) -> None:
+        self._later = later
+        self._errors: list[ColumnError] = []
+
+    @contextmanager
+    def of_column(self) -> Iterator[None]:
+        """Keep the problem of one column for later."""
+        try:
+            yield
+        except ColumnError as error:
+            self._errors.append(error)
+
+    def raise_all(self) -> None:
+        """Raise one error for all columns, of the type of the first, if there was any."""
+        if self._errors:
+            problems = [problem for error in self._errors for problem in error.problems]
+            raise type(self._errors[0])(problems, later=self._later)
+
+
+def _in_number(fault: str, n_columns: int) -> str:
+    verb, _, rest = fault.partition(" ")
+    return f"{_PLURALS[verb] if n_columns > 1 else verb} {rest}"
