@@ -127,7 +127,7 @@ class Encoding:
                 if is_category(role):
                     factor = column.factor()
                     if role == "found" and column.kind == "text":
-                        _check_not_free_text(column.name, len(factor.values), table.n_rows)
+                        _check_not_free_text(column, len(factor.values), table.n_rows)
                         doubts += _doubts_about_text(column.name, factor.values, table.n_rows)
                     levels = LevelTable.fit(factor)
                     columns.append(levels)
@@ -287,11 +287,14 @@ def _joint_limits(table: Table, roles: Sequence[Role]) -> tuple[float, float]:
     return limits_of(np.array(limits, dtype=np.float64).reshape(-1))
 
 
-def _check_not_free_text(name: str, n_distinct: int, n_rows: int) -> None:
+def _check_not_free_text(column: Column, n_distinct: int, n_rows: int) -> None:
     """Raise an error if a text column has too many different values for a category."""
-    if n_distinct > max(MAX_FREE_LEVELS, n_rows // 2):
-        fault = f"looks like free text: {n_distinct} different values in {n_rows} rows"
-        raise value_error(name, fault, "free text")
+    if n_distinct <= max(MAX_FREE_LEVELS, n_rows // 2):
+        return
+    counted = f"{n_distinct} different values in {n_rows} rows"
+    if column.holds_dates:
+        raise value_error(column.name, f"holds dates written as text: {counted}", "dates")
+    raise value_error(column.name, f"looks like free text: {counted}", "free text")
 
 
 def _doubts_about_text(name: str, values: Iterable[Any], n_rows: int) -> list[str]:

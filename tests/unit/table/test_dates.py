@@ -146,6 +146,9 @@ def test_without_the_request():
     days = pd.date_range("2024-01-01", periods=40).strftime("%Y-%m-%d")
     with pytest.warns(DoubtfulColumnWarning, match='looks like dates.*dates="auto"'):
         Encoding.fit(pd.DataFrame({"d": days}))
+    many = pd.date_range("2020-01-01", periods=1200).strftime("%Y-%m-%d")
+    with pytest.raises(ValueError, match=r"'d' holds dates written as text: 1200.*dates=\"auto\""):
+        Encoding.fit(pd.DataFrame({"d": many}))
 
 
 @pytest.mark.parametrize(
