@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "backend/cpu/kernels.h"
+#include "draws/few_rows.h"
 #include "draws/program.h"
 #include "draws/quantiles.h"
 
@@ -32,21 +33,46 @@ class BlockPredictor {
         kernels_(cpu_kernels(chosen_simd())),
         code_(static_cast<std::size_t>(draws.n_trees() * kPredictRows)),
         current_(static_cast<std::size_t>(draws.n_trees())),
-        f_(static_cast<std::size_t>(kPredictRows * kPredictDraws)) {}
+        f_(static_cast<std::size_t>(kPredictRows * kPredictDraws)),
+        few_rows_(draws, *program_) {}
 
   void start(std::int64_t block) {
     row_ = block * kPredictRows;
     n_groups_ = std::min(kPredictGroups, (data_.n_padded() - row_) / kGroupRows);
     n_rows_ = std::min(kPredictRows, data_.n_rows() - row_);
     std::fill(current_.begin(), current_.end(), kNoStructure);
+    if (is_few()) few_rows_.start(data_, row_, n_rows_);
   }
   std::int64_t row() const { return row_; }
   std::int64_t n_rows() const { return n_rows_; }
   const std::uint8_t* codes(std::int64_t m) const { return code_.data() + m * kPredictRows; }
 
+  // How far apart draws are in a tile.
+  std::int64_t stride() const { return is_few() ? kFewRows : kPredictRows; }
+
   // f, or its link, for draws first..first+n, row-contiguous for each draw.
   const float* tile(std::int64_t first, std::int64_t n) {
-    std::fill(f_.data(), f_.data() + n * kPredictRows, 0.0F);
+    std::fill(f_.data(), f_.data() + n * stride(), 0.0F);
+    if (is_few())
+      few_rows_.add_trees(first, n, options_.link.term, f_.data());
+    else
+      add_trees(first, n);
+    if (options_.link.apply != nullptr)
+      options_.link.apply(f_.data(), static_cast<float>(options_.offset), n * stride());
+    return f_.data();
+  }
+
+  void update_codes(std::int64_t d, std::int64_t m) {
+    const std::uint32_t structure = draws_.structure(d, m);
+    if (structure == current_[static_cast<std::size_t>(m)]) return;
+    current_[static_cast<std::size_t>(m)] = structure;
+    route(structure, code_.data() + m * kPredictRows);
+  }
+
+ private:
+  bool is_few() const { return n_rows_ <= kFewRows; }
+
+  void add_trees(std::int64_t first, std::int64_t n) {
     float table[kTableSize] = {};
     for (std::int64_t m = 0; m < draws_.n_trees(); ++m) {
       for (std::int64_t d = first; d < first + n; ++d) {
@@ -60,20 +86,7 @@ class BlockPredictor {
                             outputs.size() > kNarrowCodes + 1, n_groups_);
       }
     }
-    if (options_.link.apply != nullptr)
-      options_.link.apply(f_.data(), static_cast<float>(options_.offset), n * kPredictRows);
-    return f_.data();
   }
-
-  void update_codes(std::int64_t d, std::int64_t m) {
-    const std::uint32_t structure = draws_.structure(d, m);
-    if (structure == current_[static_cast<std::size_t>(m)]) return;
-    current_[static_cast<std::size_t>(m)] = structure;
-    route(structure, code_.data() + m * kPredictRows);
-  }
-
- private:
-  static constexpr std::uint32_t kNoStructure = ~0U;
 
   void route(std::uint32_t structure, std::uint8_t* code) {
     const DrawArrays& a = draws_.arrays();
@@ -112,6 +125,7 @@ class BlockPredictor {
   AlignedBuffer<std::uint8_t> code_;
   std::vector<std::uint32_t> current_;
   AlignedBuffer<float> f_;
+  FewRows few_rows_;
   std::vector<RouteTask::Term> terms_;
   std::int64_t row_ = 0, n_groups_ = 0, n_rows_ = 0;
 };
@@ -166,7 +180,7 @@ struct WriteDraws {
       const float* f = predictor.tile(first, n);
       for (std::int64_t d = 0; d < n; ++d) {
         float* to = out + (first + d) * data.n_rows() + predictor.row();
-        std::copy_n(f + d * kPredictRows, predictor.n_rows(), to);
+        std::copy_n(f + d * predictor.stride(), predictor.n_rows(), to);
       }
     }
   }
@@ -201,7 +215,7 @@ struct Summarise {
     for (std::int64_t first = 0; first < draws.n_draws(); first += kPredictDraws) {
       const std::int64_t n = std::min(kPredictDraws, draws.n_draws() - first);
       const float* f = predictor.tile(first, n);
-      for (std::int64_t d = 0; d < n; ++d) add(predictor, s, first + d, f + d * kPredictRows);
+      for (std::int64_t d = 0; d < n; ++d) add(predictor, s, first + d, f + d * predictor.stride());
     }
     const auto n = static_cast<double>(draws.n_draws());
     for (std::int64_t i = 0; i < predictor.n_rows(); ++i) {
