@@ -17,7 +17,6 @@ from obliquebart.exceptions import (
     ConstantOutcomeWarning,
     ConvergenceWarning,
     DoubtfulColumnWarning,
-    InterruptedFitWarning,
     ModelFileError,
     TimeLimitWarning,
 )
@@ -32,7 +31,6 @@ __all__ = [
     "ConstantOutcomeWarning",
     "ConvergenceWarning",
     "DoubtfulColumnWarning",
-    "InterruptedFitWarning",
     "ModelFileError",
     "ObliqueBARTClassifier",
     "ObliqueBARTRegressor",

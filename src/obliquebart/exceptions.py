@@ -34,10 +34,6 @@ class DoubtfulColumnWarning(UserWarning):
     """A column of text was taken as a category, and is more likely dates, names or remarks."""
 
 
-class InterruptedFitWarning(UserWarning):
-    """The fit was stopped by the user and holds fewer draws than were asked for."""
-
-
 class TimeLimitWarning(UserWarning):
     """The time of `max_seconds` was up; the fit holds fewer draws than were asked for."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,13 +13,16 @@ from sklearn.utils.validation import check_is_fitted
 from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
+from obliquebart.explain.evaluation import class_codes
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.parameters import CATEGORICAL_FEATURES, DEFAULTS, PROGRESS, RUN_LENGTHS
+from obliquebart.posterior.arviz import Observed, to_arviz
+from obliquebart.posterior.class_arviz import classes_to_arviz
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.posterior import FloatArray, Posterior
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
-from obliquebart.validation import check_number
+from obliquebart.validation import check_labels, check_number, count_rows
 
 LENGTH = RUN_LENGTHS["classification"]
 
@@ -43,9 +47,9 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    posteriors_ : list of Posterior
-        One for two classes (of the second label), one for each of more than two classes, none
-        for a single class.
+    posteriors_ : dict of label to Posterior
+        For more than two classes one for each of them, in the order of `classes_`. For two classes
+        one, of the second label. For a single class none.
     posterior_ : Posterior
         The only one, for two classes.
     n_features_in_ : int
@@ -106,21 +110,26 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     def _set_fitted(self, fitted: Fitted) -> ObliqueBARTClassifier:
         super()._set_fitted(fitted)
         self.classes_: NDArray[Any] = np.asarray(fitted.classes)
-        self.posteriors_ = fitted.posteriors
         n_classes = len(self.classes_)
+        # Of two classes the first needs no posterior of its own.
+        modelled = self.classes_[1:] if n_classes == 2 else self.classes_
+        self.posteriors_: dict[Any, Posterior] = dict(
+            zip(modelled.tolist(), fitted.posteriors, strict=n_classes > 1)
+        )
         self._probabilities = ClassProbabilities(fitted.posteriors, n_classes, fitted.n_draws)
         return self
 
     @property
     def posterior_(self) -> Posterior:
         """The draws of a model with two classes."""
-        posteriors: list[Posterior] = self.__dict__.get("posteriors_", [])
+        posteriors: dict[Any, Posterior] = self.__dict__.get("posteriors_", {})
         if len(posteriors) != 1:
             raise AttributeError(
-                "posterior_ exists for a fitted model with two classes; there is a list "
-                "posteriors_, with one for each of more classes."
+                "posterior_ exists for a fitted model with two classes; of more classes, "
+                "posteriors_[label] has that of each."
             )
-        return posteriors[0]
+        (only,) = posteriors.values()
+        return only
 
     @with_shared_parameters
     def predict(self, X: Any) -> Any:
@@ -178,6 +187,19 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         if lazy is not None:
             return lazy
         return self._probabilities.interval(self._encode(X), tail, self.n_jobs)
+
+    def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
+        if not self.posteriors_:
+            raise ValueError("A model of a single class has no draws to export.")
+        observed.require_table(X)
+        if observed.y is not None:
+            labels = check_labels(observed.y, count_rows(X, type(self).__name__))
+            observed = observed._replace(y=class_codes(labels, self.classes_))
+        if len(self.classes_) == 2:
+            return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
+        return classes_to_arviz(
+            self.posteriors_, self._probabilities, X, observed, rows, self.n_jobs
+        )
 
     def _prediction_columns(self, X: Any, *_: Any) -> dict[str, NDArray[Any]]:
         """Return what the command line writes."""

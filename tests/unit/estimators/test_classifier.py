@@ -64,7 +64,7 @@ def test_three_classes_one_against_the_rest(iris, names):
     np.testing.assert_allclose(interval[..., 0], np.quantile(draws, 0.1, axis=0))
     assert len(model.posteriors_) == 3
     assert not hasattr(model, "posterior_")
-    with pytest.raises(AttributeError, match="list posteriors_"):
+    with pytest.raises(AttributeError, match=r"posteriors_\[label\]"):
         model.posterior_  # noqa: B018
 
 
@@ -103,4 +103,4 @@ def test_one_class_is_certain():
     np.testing.assert_array_equal(model.predict_proba(x), np.ones((5, 1)))
     np.testing.assert_array_equal(model.predict_interval(x), np.ones((5, 1, 2)))
     assert model.predict_proba(x, return_draws=True).shape == (50, 5, 1)
-    assert model.posteriors_ == []
+    assert model.posteriors_ == {}
