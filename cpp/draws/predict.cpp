@@ -5,6 +5,7 @@
 #include <limits>
 #include <stdexcept>
 
+#include "draws/few_rows.h"
 #include "draws/parallel.h"
 #include "draws/quantiles.h"
 #include "draws/router.h"
@@ -24,30 +25,31 @@ class BlockPredictor {
         router_(draws, data),
         code_(static_cast<std::size_t>(draws.n_trees() * kRouteRows)),
         current_(static_cast<std::size_t>(draws.n_trees())),
-        f_(static_cast<std::size_t>(kRouteRows * kPredictDraws)) {}
+        f_(static_cast<std::size_t>(kRouteRows * kPredictDraws)),
+        data_(data),
+        few_rows_(draws, router_.program()) {}
 
   void start(std::int64_t block) {
     router_.start(block);
     std::fill(current_.begin(), current_.end(), kNoStructure);
+    if (is_few()) few_rows_.start(data_, row(), n_rows());
   }
   std::int64_t row() const { return router_.row(); }
   std::int64_t n_rows() const { return router_.n_rows(); }
   const std::uint8_t* codes(std::int64_t m) const { return code_.data() + m * kRouteRows; }
 
+  // How far apart draws are in a tile.
+  std::int64_t stride() const { return is_few() ? kFewRows : kRouteRows; }
+
   // f, or its link, for draws first..first+n, row-contiguous for each draw.
   const float* tile(std::int64_t first, std::int64_t n) {
-    std::fill(f_.data(), f_.data() + n * kRouteRows, 0.0F);
-    float table[kTableSize] = {};
-    for (std::int64_t m = 0; m < draws_.n_trees(); ++m) {
-      for (std::int64_t d = first; d < first + n; ++d) {
-        update_codes(d, m);
-        const std::span<const float> outputs = draws_.outputs(d, m);
-        options_.link.copy_terms(outputs, table);
-        router_.accumulate(f_.data() + (d - first) * kRouteRows, codes(m), table, outputs.size());
-      }
-    }
+    std::fill(f_.data(), f_.data() + n * stride(), 0.0F);
+    if (is_few())
+      few_rows_.add_trees(first, n, options_.link.term, f_.data());
+    else
+      add_trees(first, n);
     if (options_.link.apply != nullptr)
-      options_.link.apply(f_.data(), static_cast<float>(options_.offset), n * kRouteRows);
+      options_.link.apply(f_.data(), static_cast<float>(options_.offset), n * stride());
     return f_.data();
   }
 
@@ -59,7 +61,19 @@ class BlockPredictor {
   }
 
  private:
-  static constexpr std::uint32_t kNoStructure = ~0U;
+  bool is_few() const { return n_rows() <= kFewRows; }
+
+  void add_trees(std::int64_t first, std::int64_t n) {
+    float table[kTableSize] = {};
+    for (std::int64_t m = 0; m < draws_.n_trees(); ++m) {
+      for (std::int64_t d = first; d < first + n; ++d) {
+        update_codes(d, m);
+        const std::span<const float> outputs = draws_.outputs(d, m);
+        options_.link.copy_terms(outputs, table);
+        router_.accumulate(f_.data() + (d - first) * kRouteRows, codes(m), table, outputs.size());
+      }
+    }
+  }
 
   const Draws& draws_;
   const PredictOptions options_;
@@ -67,6 +81,8 @@ class BlockPredictor {
   AlignedBuffer<std::uint8_t> code_;
   std::vector<std::uint32_t> current_;
   AlignedBuffer<float> f_;
+  const Data& data_;
+  FewRows few_rows_;
 };
 
 // work(predictor, scratch) for every block, on n_threads threads.
@@ -95,7 +111,7 @@ struct WriteDraws {
       const float* f = predictor.tile(first, n);
       for (std::int64_t d = 0; d < n; ++d) {
         float* to = out + (first + d) * data.n_rows() + predictor.row();
-        std::copy_n(f + d * kRouteRows, predictor.n_rows(), to);
+        std::copy_n(f + d * predictor.stride(), predictor.n_rows(), to);
       }
     }
   }
@@ -130,7 +146,7 @@ struct Summarise {
     for (std::int64_t first = 0; first < draws.n_draws(); first += kPredictDraws) {
       const std::int64_t n = std::min(kPredictDraws, draws.n_draws() - first);
       const float* f = predictor.tile(first, n);
-      for (std::int64_t d = 0; d < n; ++d) add(predictor, s, first + d, f + d * kRouteRows);
+      for (std::int64_t d = 0; d < n; ++d) add(predictor, s, first + d, f + d * predictor.stride());
     }
     const auto n = static_cast<double>(draws.n_draws());
     for (std::int64_t i = 0; i < predictor.n_rows(); ++i) {

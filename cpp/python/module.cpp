@@ -370,6 +370,8 @@ void bind_sampler(nb::module_& m) {
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of obliquebart.";
+  // At exit a traceback may still hold chains, after Ctrl-C for example: nothing for users to read.
+  nb::set_leak_warnings(false);
   const auto names = [](const auto& list) {
     nb::list out;
     for (const char* name : list) out.append(name);

@@ -47,10 +47,6 @@ class DoubtfulColumnWarning(UserWarning):
         return " ".join([*self.doubts, self.REMEDY])
 
 
-class InterruptedFitWarning(UserWarning):
-    """The fit was stopped by the user and holds fewer draws than were asked for."""
-
-
 class ManyClassesWarning(UserWarning):
     """A classifier got more than a hundred different numbers, which may not be labels at all."""
 

@@ -83,7 +83,9 @@ def test_labels_keep_their_type(classes, tmp_path):
 
 def test_labels_that_cannot_be_saved(tmp_path):
     model = fitted("text labels")
-    model._set_fitted(model._fitted._replace(classes=np.array([(1,), (2,)], object)))
+    classes = np.empty(2, object)
+    classes[:] = [(1,), (2,)]
+    model._set_fitted(model._fitted._replace(classes=classes))
     with pytest.raises(TypeError, match="labels of dtype object cannot be saved"):
         model.save(tmp_path / "m")
     assert not os.listdir(tmp_path)

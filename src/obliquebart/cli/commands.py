@@ -12,12 +12,19 @@ import typer
 import obliquebart
 from obliquebart.cli import fit_task, results, write_table
 from obliquebart.cli.datafile import DataFile, FileError, read_data
-from obliquebart.cli.screen import INTERRUPTED, Screen, command
-from obliquebart.exceptions import ConvergenceWarning, InterruptedFitWarning
+from obliquebart.cli.screen import (
+    INTERRUPTED,
+    Screen,
+    command,
+    interrupted_after,
+    interrupted_only_after,
+)
+from obliquebart.exceptions import ConvergenceWarning
 from obliquebart.model.parameters import DEFAULTS, RUN_LENGTHS
 from obliquebart.study.cli import app as study
 
 LENGTH = RUN_LENGTHS["regression"]
+NOTHING_WRITTEN = "no draws were kept, and nothing was written."
 N_BURN = f"{LENGTH.n_burn}, or {RUN_LENGTHS['classification'].n_burn} for classes"
 
 app = typer.Typer(
@@ -167,37 +174,48 @@ def fit(
     }
     model = problem.new_model({**parameters, **fit_task.parse_settings(settings or [])})
     start = time.perf_counter()
-    interrupted = _fit(model, problem, max_seconds=max_seconds, checkpoint=checkpoint)
+    is_interrupted = _fit(model, problem, max_seconds=max_seconds, checkpoint=checkpoint)
     seconds = time.perf_counter() - start
-    # The number of threads belongs to this machine, not to the model.
-    model.set_params(n_jobs=None, progress="auto").save(path)
-    screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
-    judged = model.summary(problem.X)
-    screen.show(*results.summary_parts(judged))
-    screen.finish(
-        {
-            "model": str(path),
-            "seconds": round(seconds, 3),
-            "interrupted": interrupted,
-            **problem.to_dict(),
-            **judged.to_dict(),
-        }
-    )
-    if interrupted:
+    written = f"the model is in {path}, but its summary is not shown."
+    with interrupted_only_after(written):
+        # The number of threads belongs to this machine, not to the model.
+        model.set_params(n_jobs=None, progress="auto").save(path)
+    with interrupted_after(written):
+        screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
+        judged = model.summary(problem.X)
+        screen.show(*results.summary_parts(judged))
+        screen.finish(
+            {
+                "model": str(path),
+                "seconds": round(seconds, 3),
+                "interrupted": is_interrupted,
+                **problem.to_dict(),
+                **judged.to_dict(),
+            }
+        )
+    if is_interrupted:
         raise typer.Exit(INTERRUPTED)
 
 
 def _fit(model: Any, problem: fit_task.FitTask, **options: Any) -> bool:
-    """Fit, show the warnings, and say whether the user stopped it."""
+    """Fit, show the warnings, and say whether the user stopped it with draws to keep."""
+    interrupted = ""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         # The verdict is shown after the fit.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(problem.X, problem.y, **options)
+        try:
+            model.fit(problem.X, problem.y, **options)
+        except KeyboardInterrupt as interrupt:
+            if not model.__sklearn_is_fitted__():
+                raise KeyboardInterrupt(NOTHING_WRITTEN) from None
+            interrupted = str(interrupt)
     for warning in caught:
         if issubclass(warning.category, UserWarning):
             warnings.warn(warning.message, stacklevel=2)
-    return any(issubclass(warning.category, InterruptedFitWarning) for warning in caught)
+    if interrupted:
+        warnings.warn(interrupted, stacklevel=2)
+    return bool(interrupted)
 
 
 @app.command()

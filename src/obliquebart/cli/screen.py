@@ -5,9 +5,12 @@ from __future__ import annotations
 import functools
 import json
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 import typer
@@ -95,8 +98,8 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
             warnings.showwarning = _WarningsOnce()
             try:
                 return function(*args, **kwargs)
-            except KeyboardInterrupt:
-                _complain("Interrupted", "there is no draw to keep yet; nothing was written.")
+            except KeyboardInterrupt as interrupt:
+                _complain("Interrupted", str(interrupt) or "the command did not finish.")
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:
                 # The reader has seen enough. Python would complain again when it closes stdout.
@@ -109,6 +112,32 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 raise typer.Exit(MISTAKE) from None
 
     return wrapped
+
+
+@contextmanager
+def interrupted_after(what: str) -> Iterator[None]:
+    """Let an interrupt in here say what has already been done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(what) from None
+
+
+@contextmanager
+def interrupted_only_after(what: str) -> Iterator[None]:
+    """Let an interrupt in here wait until the end, and then say what has been done."""
+    if threading.current_thread() is not threading.main_thread():
+        # Others are never interrupted.
+        yield
+        return
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt(what)
 
 
 def _message(error: BaseException) -> str:

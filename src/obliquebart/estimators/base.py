@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
@@ -17,12 +16,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
 from obliquebart.estimators.explaining import Explaining
+from obliquebart.estimators.exporting import Exporting
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.judging import Judging
 from obliquebart.estimators.saving import Savable
 from obliquebart.exceptions import (
     ConstantOutcomeWarning,
-    InterruptedFitWarning,
     TimeLimitWarning,
     warn_caller,
 )
@@ -34,6 +33,7 @@ from obliquebart.model.parameters import (
     CheckedHyperparameters,
     Hyperparameters,
     RunLength,
+    Schedule,
     SweepCost,
 )
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
@@ -80,7 +80,19 @@ class FitOptions(NamedTuple):
         return None
 
 
-class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
+class Sampled(NamedTuple):
+    """The posteriors of a model, and what to tell a user who interrupted their chains."""
+
+    posteriors: list[Posterior]
+    interrupted: str | None = None
+
+    def raise_if_interrupted(self) -> None:
+        """Raise KeyboardInterrupt, after the model has taken its posteriors."""
+        if self.interrupted is not None:
+            raise KeyboardInterrupt(self.interrupted)
+
+
+class ObliqueBART(Savable, Judging, Explaining, Exporting, BaseEstimator):
     """The base of the estimators; each says by which likelihood it models outcomes."""
 
     _likelihood: ClassVar[Likelihood]
@@ -181,6 +193,15 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
         Returns
         -------
         self
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C. The model keeps the draws so far, if every chain of every class can keep
+            some, and can be used; the message says how many. It is raised all the same, so that
+            `cross_val_score`, `GridSearchCV` and scripts stop and no shortened fit is scored
+            unnoticed. In a notebook the next cell has the model; a script catches the exception
+            if it is to go on.
         """
         limit = None
         if max_seconds is not None:
@@ -192,20 +213,23 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
         seconds = None
         if outcome.constant:
             warn_caller(self._likelihood.constant_warning(outcome), ConstantOutcomeWarning)
-            shape = (length.n_chains, length.first_round.n_draws)
-            posteriors = [
-                Posterior.constant(encoding, parameters.n_trees, shape, outcome)
-                for _ in self._likelihood.titles(outcome.classes)
-            ]
+            shape = (length.n_chains, length.first_round().n_draws)
+            sampled = Sampled(
+                [
+                    Posterior.constant(encoding, parameters.n_trees, shape, outcome)
+                    for _ in self._likelihood.titles(outcome.classes)
+                ]
+            )
         else:
             options = FitOptions(limit, checkpoint, checkpoint_every)
             start = time.perf_counter()
-            posteriors = self._sample(parameters, length, encoding, problem, options)
+            sampled = self._sample(parameters, length, encoding, problem, options)
             seconds = time.perf_counter() - start if checkpoint is None else None
-        n_draws = length.n_chains * length.first_round.n_draws
+        posteriors = sampled.posteriors
+        n_draws = length.n_chains * length.first_round().n_draws
         if posteriors:
             n_draws = posteriors[0].n_chains * posteriors[0].n_draws
-        return self._set_fitted(
+        self._set_fitted(
             Fitted(
                 estimator=self._saved_as,
                 encoding=encoding,
@@ -218,6 +242,8 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
                 seconds=seconds,
             )
         )
+        sampled.raise_if_interrupted()
+        return self
 
     def sample_more(
         self: Self, n_draws: int, X: Any = None, y: Any = None, sample_weight: Any = None
@@ -240,6 +266,12 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
         -------
         self
 
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C, as from `fit`. The model has the draws that every chain of every class
+            has added.
+
         Examples
         --------
         >>> import numpy as np
@@ -255,25 +287,33 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
         start = time.perf_counter()
         problem = self._same_problem(X, y, sample_weight)
         if problem.outcome.constant:
-            posteriors = [
-                Posterior.constant(
-                    fitted.encoding, p.n_trees, (p.n_chains, p.n_draws + n_draws), problem.outcome
-                )
-                for p in fitted.posteriors
-            ]
+            sampled = Sampled(
+                [
+                    Posterior.constant(
+                        fitted.encoding,
+                        p.n_trees,
+                        (p.n_chains, p.n_draws + n_draws),
+                        problem.outcome,
+                    )
+                    for p in fitted.posteriors
+                ]
+            )
         else:
-            posteriors = self._continue(problem, n_draws)
+            sampled = self._continue(problem, n_draws)
+        posteriors = sampled.posteriors
         n_kept = fitted.n_draws + self.n_chains * n_draws
         if posteriors:
             n_kept = posteriors[0].n_chains * posteriors[0].n_draws
         seconds = fitted.seconds
         if seconds is not None:
             seconds += time.perf_counter() - start
-        return self._set_fitted(
+        self._set_fitted(
             fitted._replace(
                 posteriors=posteriors, training=problem, n_draws=n_kept, seconds=seconds
             )
         )
+        sampled.raise_if_interrupted()
+        return self
 
     def _same_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
         """Return the data of the fit: those that were kept, or the given ones if they are it."""
@@ -301,10 +341,11 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
         encoding: Encoding,
         problem: TrainingProblem,
         options: FitOptions,
-    ) -> list[Posterior]:
+    ) -> Sampled:
         """Return the posteriors of new chains, or of those that a checkpoint has saved."""
         n_posteriors = len(self._likelihood.titles(problem.outcome.classes))
-        require_run_memory(problem.table.n_rows, parameters.n_trees, length.first_round)
+        first_round = length.first_round(n_posteriors)
+        require_run_memory(problem.table.n_rows, parameters.n_trees, first_round, n_posteriors)
         settings = [
             self._prior(parameters, problem.part(i), options.limit) for i in range(n_posteriors)
         ]
@@ -316,29 +357,30 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
         if checkpoint is not None:
             seeds = checkpoint.seeds
 
-        def requests() -> Iterator[RunRequest]:
-            for i, prior in enumerate(settings):
-                request = RunRequest(problem.part(i), prior, length.first_round, seeds[i])
-                if checkpoint is not None:
-                    recorder = checkpoint.task(i)
-                    request = request._replace(
-                        schedule=recorder.schedule, starts=recorder.starts, recorder=recorder
-                    )
-                yield request
-
+        requests = []
+        for i, prior in enumerate(settings):
+            request = RunRequest(problem.part(i), prior, first_round, seeds[i])
+            if checkpoint is not None:
+                recorder = checkpoint.task(i)
+                request = request._replace(
+                    schedule=recorder.schedule, starts=recorder.starts, recorder=recorder
+                )
+            requests.append(request)
         cost = None
         if options.limit is None:
             cost = SweepCost(problem.table.n_rows, parameters.n_trees, n_posteriors)
-        runs = list(self._runs(problem, requests(), length.max_sweeps(cost), options.limit))
+        runs = self._run(problem, requests, length.max_sweeps(cost), options.limit)
         posteriors = equal_posteriors(
             [
                 Posterior.from_run(result, encoding, prior, problem.outcome.scale)
                 for prior, result in zip(settings, runs, strict=True)
             ]
         )
-        if not _warn_if_stopped(runs, posteriors[0], length):
+        if any(run.ending == "interrupted" for run in runs):
+            return Sampled(posteriors, _interrupted_words(posteriors[0], first_round))
+        if not _warn_if_out_of_time(runs, posteriors[0], first_round):
             self._warn_if_apart(posteriors, problem)
-        return posteriors
+        return Sampled(posteriors)
 
     def _prior(
         self,
@@ -359,54 +401,50 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
             noise = estimate_noise(problem, priors, self.n_jobs, seconds)
         return calibrate(parameters, outcome, p_cont, noise)
 
-    def _continue(self, problem: TrainingProblem, n_draws: int) -> list[Posterior]:
+    def _continue(self, problem: TrainingProblem, n_draws: int) -> Sampled:
         """Return the posteriors with more draws of the same chains."""
         before = self._fitted.posteriors
-
-        def requests() -> Iterator[RunRequest]:
-            for i, posterior in enumerate(before):
-                part = problem.part(i)
-                starts = posterior.starts()
-                settings = settings_from_dict(posterior.settings)
-                schedule = replace(posterior.schedule, n_burn=0, n_draws=n_draws)
-                # The state of a chain holds its random numbers, so no seed is needed.
-                yield RunRequest(part, settings, schedule, 0, starts)
-
-        posteriors = [
-            posterior.extended(result)
-            for posterior, result in zip(before, self._runs(problem, requests()), strict=True)
+        requests = [
+            # The state of a chain holds its random numbers, so no seed is needed.
+            RunRequest(
+                problem.part(i),
+                settings_from_dict(posterior.settings),
+                replace(posterior.schedule, n_burn=0, n_draws=n_draws),
+                seed=0,
+                starts=posterior.starts(),
+            )
+            for i, posterior in enumerate(before)
         ]
+        runs = self._run(problem, requests)
+        posteriors = equal_posteriors(
+            [posterior.extended(result) for posterior, result in zip(before, runs, strict=True)]
+        )
         added = posteriors[0].n_draws - before[0].n_draws
         if added != n_draws:
-            warn_caller(
+            return Sampled(
+                posteriors,
                 f"Sampling was interrupted: {added} of {n_draws} draws per chain were added.",
-                InterruptedFitWarning,
             )
-        else:
-            self._warn_if_apart(posteriors, problem)
-        return posteriors
+        self._warn_if_apart(posteriors, problem)
+        return Sampled(posteriors)
 
-    def _runs(
+    def _run(
         self,
         problem: TrainingProblem,
-        requests: Iterable[RunRequest],
+        requests: list[RunRequest],
         max_sweeps: int = 0,
         limit: TimeLimit | None = None,
-    ) -> Iterator[Run]:
-        """Run the chains of one posterior after another, and show their progress."""
+    ) -> list[Run]:
+        """Run the chains of all posteriors, and show their progress."""
         outcome, likelihood = problem.outcome, self._likelihood
         units = likelihood.trace_units(outcome.scale)
         sampled = [scalar for scalar in likelihood.noise if scalar.sampled]
         shown = {scalar.name: (scalar.symbol, units[scalar.name]) for scalar in sampled}
-        titles = likelihood.titles(outcome.classes)
-        for i, (title, request) in enumerate(zip(titles, requests, strict=True)):
-            progress = FitProgress(self.progress, request.schedule.n_sweeps, shown, title)
-            share = None if limit is None else limit.share(len(titles) - i)
-            result = run_rounds(request, max_sweeps, self.n_jobs, progress, share)
-            if result.ending == "interrupted" and len(titles) > 1:
-                # The other classes have no draws yet, so there is no model to keep.
-                raise KeyboardInterrupt
-            yield result
+        progress = [
+            FitProgress(self.progress, request.schedule.n_sweeps, shown, title)
+            for title, request in zip(likelihood.titles(outcome.classes), requests, strict=True)
+        ]
+        return run_rounds(requests, max_sweeps, self.n_jobs, progress, limit)
 
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
         self._fitted = fitted
@@ -428,27 +466,28 @@ class ObliqueBART(Savable, Judging, Explaining, BaseEstimator):
         return tags
 
 
-def _warn_if_stopped(runs: list[Run], kept: Posterior, length: RunLength) -> bool:
-    """Warn if the user stopped a fit, or if the time was up in its first round; say whether."""
-    endings = {run.ending for run in runs}
-    first = length.first_round
+def _what_is_kept(kept: Posterior, first: Schedule) -> str:
+    return f"{kept.n_draws} of {first.n_draws} draws of {kept.n_chains} of {first.n_chains} chains"
+
+
+def _interrupted_words(kept: Posterior, first: Schedule) -> str:
+    """Say what is left of a fit that the user stopped."""
+    what = f"{_what_is_kept(kept, first)}, after {kept.schedule.n_burn} sweeps of burn-in"
+    return (
+        f"The fit was interrupted. The model keeps {what}, and can be used: look at its summary() "
+        "first."
+    )
+
+
+def _warn_if_out_of_time(runs: list[Run], kept: Posterior, first: Schedule) -> bool:
+    """Warn if the time was up in the first round; say whether."""
     is_first = any(run.schedule.n_burn == first.n_burn for run in runs)
     is_short = (kept.n_chains, kept.n_draws) != (first.n_chains, first.n_draws)
-    check = "Check posterior_.trace for convergence before using it."
-    what = (
-        f"it keeps {kept.n_draws} of {first.n_draws} draws of {kept.n_chains} of {first.n_chains} "
-        f"chains. {check}"
-    )
-    if "interrupted" in endings and is_short:
-        warn_caller(f"The fit was interrupted: {what}", InterruptedFitWarning)
-    elif "interrupted" in endings and length.n_draws == "auto":
-        warn_caller(
-            "The fit was interrupted before its chains had arrived: it keeps their draws after "
-            f"{kept.schedule.n_burn} sweeps. {check}",
-            InterruptedFitWarning,
-        )
-    elif "out of time" in endings and is_first and is_short:
-        warn_caller(f"The time was up (max_seconds): {what}", TimeLimitWarning)
-    else:
+    if not (is_first and is_short and any(run.ending == "out of time" for run in runs)):
         return False
+    warn_caller(
+        f"The time was up (max_seconds): it keeps {_what_is_kept(kept, first)}. Check "
+        "posterior_.trace for convergence before using it.",
+        TimeLimitWarning,
+    )
     return True

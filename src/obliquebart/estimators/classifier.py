@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
+from obliquebart.explain.evaluation import class_codes
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.class_weight import ClassWeight, check_class_weight, class_weights
 from obliquebart.model.outcome import Outcome
@@ -25,11 +26,13 @@ from obliquebart.model.parameters import (
     CheckedHyperparameters,
     RunLength,
 )
+from obliquebart.posterior.arviz import Observed, to_arviz
+from obliquebart.posterior.class_arviz import classes_to_arviz
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.posterior import FloatArray, Posterior, check_quantiles
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
-from obliquebart.validation import check_number
+from obliquebart.validation import check_labels, check_number, count_rows
 
 LENGTH = RUN_LENGTHS["classification"]
 
@@ -61,9 +64,9 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         The labels, sorted.
     class_weight_ : ndarray of shape (n_classes,) or None
         The weights of the classes, where `class_weight` is not None.
-    posteriors_ : list of Posterior
-        One for two classes (of the second label), one for each of more than two classes, none
-        for a single class.
+    posteriors_ : dict of label to Posterior
+        For more than two classes one for each of them, in the order of `classes_`. For two classes
+        one, of the second label. For a single class none.
     posterior_ : Posterior
         The only one, for two classes.
     feature_importances_ : ndarray of shape (n_features,)
@@ -136,9 +139,13 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     def _set_fitted(self, fitted: Fitted) -> ObliqueBARTClassifier:
         super()._set_fitted(fitted)
         self.classes_: NDArray[Any] = np.asarray(fitted.classes)
-        self.posteriors_ = fitted.posteriors
         n_classes = len(self.classes_)
         self.class_weight_ = fitted.class_weights
+        # Of two classes the first needs no posterior of its own.
+        modelled = self.classes_[1:] if n_classes == 2 else self.classes_
+        self.posteriors_: dict[Any, Posterior] = dict(
+            zip(modelled.tolist(), fitted.posteriors, strict=n_classes > 1)
+        )
         self._probabilities = ClassProbabilities(
             fitted.posteriors, n_classes, fitted.n_draws, fitted.class_weights
         )
@@ -154,13 +161,14 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     @property
     def posterior_(self) -> Posterior:
         """The draws of a model with two classes."""
-        posteriors: list[Posterior] = self.__dict__.get("posteriors_", [])
+        posteriors: dict[Any, Posterior] = self.__dict__.get("posteriors_", {})
         if len(posteriors) != 1:
             raise AttributeError(
-                "posterior_ exists for a fitted model with two classes; there is a list "
-                "posteriors_, with one for each of more classes."
+                "posterior_ exists for a fitted model with two classes; of more classes, "
+                "posteriors_[label] has that of each."
             )
-        return posteriors[0]
+        (only,) = posteriors.values()
+        return only
 
     @with_shared_parameters
     def predict(self, X: Any) -> Any:
@@ -242,6 +250,19 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
             return lazy
         quantiles = self._probabilities.quantiles(self._encode(X), levels, self.n_jobs)
         return quantiles[..., 0] if np.ndim(q) == 0 else quantiles
+
+    def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
+        if not self.posteriors_:
+            raise ValueError("A model of a single class has no draws to export.")
+        observed.require_table(X)
+        if observed.y is not None:
+            labels = check_labels(observed.y, count_rows(X, type(self).__name__))
+            observed = observed._replace(y=class_codes(labels, self.classes_))
+        if len(self.classes_) == 2:
+            return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
+        return classes_to_arviz(
+            self.posteriors_, self._probabilities, X, observed, rows, self.n_jobs
+        )
 
     def _prediction_columns(self, X: Any, *_: Any) -> dict[str, NDArray[Any]]:
         """Return what the command line writes."""

@@ -20,6 +20,7 @@ from obliquebart.model.parameters import (
     PROGRESS,
     RUN_LENGTHS,
 )
+from obliquebart.posterior.arviz import Observed, to_arviz
 from obliquebart.posterior.posterior import FloatArray, check_quantiles
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_count, check_number, check_seed
@@ -64,8 +65,8 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     Notes
     -----
     Missing values and levels unseen in training are handled: see the notes on tables in the
-    documentation. Ctrl-C during `fit` keeps the draws so far, cut to a common number per chain,
-    and warns; if there are none it raises KeyboardInterrupt.
+    documentation. Ctrl-C during `fit` raises KeyboardInterrupt, and the model keeps the draws so
+    far, cut to a common number per chain, if there are any.
 
     With `sample_weight`, a row of weight w has noise variance sigma² / w, so sigma belongs to a
     row of weight one. A row of weight zero is left out before anything is computed. Weights
@@ -122,6 +123,9 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         super()._set_fitted(fitted)
         (self.posterior_,) = fitted.posteriors
         return self
+
+    def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
+        return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
 
     @with_shared_parameters
     def predict(self, X: Any, return_std: bool = False) -> Any:

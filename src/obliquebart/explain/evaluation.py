@@ -228,7 +228,7 @@ def _evaluate_numbers(
 
 def _evaluate_classes(model: Any, data: _Data, tail: float, n_jobs: int | None) -> ClassEvaluation:
     classes = model.classes_
-    codes = _codes(check_labels(data.y, data.table.n_rows), classes)[data.rows]
+    codes = class_codes(check_labels(data.y, data.table.n_rows), classes)[data.rows]
     columns = data.table.take(data.rows)
     probabilities: ClassProbabilities = model._probabilities
     interval = probabilities.interval(columns, tail, n_jobs)
@@ -249,7 +249,8 @@ EVALUATE: dict[Task, Callable[..., Evaluation]] = {
 }
 
 
-def _codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+def class_codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return where each label is among the classes; one that is not raises ValueError."""
     position: Mapping[Any, int] = {label: code for code, label in enumerate(classes.tolist())}
     unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in position]
     if unknown:

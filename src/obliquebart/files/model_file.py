@@ -10,13 +10,15 @@ A file of schema 5 is a container (`container.py`) whose header has, besides `fo
 - `n_draws`: the number of draws of all chains together;
 - `training`: the fingerprint of the training data, and whether they are included;
 - `posteriors`: of each the calibrated `prior` (in the engine's units), the scale of the `outcome`,
-  the number of chains, the sweeps between their draws (`n_thin`), and the numbers of their
-  `states`.
+  the number of chains, the sweeps before their draws and between them (`n_burn`, `n_thin`), and
+  the numbers of their `states`.
 
-Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable, and the tests
-have a file of each. Schema 1 lacks two fields of the prior, which then have their defaults;
-schema 2 calls `scale_jointly` by another name; schema 3 has `n_thin` among the parameters only;
-schema 4 has no weights of classes.
+Arrays have names like `posterior.0.draws.cut`; `posterior/packing.py` says what is in those of the
+draws. Where sigma is the same in all sweeps before the draws, `burn_sigma` has one of them. Files
+of every schema stay loadable, and the tests have a file of each. Schema 1 lacks two fields of the
+prior, which then have their defaults; schema 2 calls `scale_jointly` by another name; schema 3 has
+`n_thin` among the parameters only; schema 4 has the draws as they are in memory, no `n_burn` and
+no weights of classes.
 """
 
 from __future__ import annotations
@@ -37,11 +39,13 @@ from obliquebart.files.container import Contents, new_header, pack, read_file, w
 from obliquebart.files.model_reader import (
     FORMAT,
     LABEL_DTYPE,
+    MAX_REPEATED,
     SCHEMA,
     StoredModel,
     column_dtypes,
     read_model,
 )
+from obliquebart.posterior.packing import pack_draws
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import Encoding
 
@@ -212,8 +216,8 @@ def _labels_header(classes: NDArray[Any] | None) -> dict[str, Any] | None:
 def _posterior_header(
     posterior: Posterior, prefix: str, arrays: Arrays, include_state: bool
 ) -> dict[str, Any]:
-    trace = {**posterior.trace, "burn_sigma": posterior.burn_sigma}
-    add_draws(arrays, prefix, posterior.draws, trace)
+    trace = {**posterior.trace, "burn_sigma": _short_burn_in(posterior.burn_sigma)}
+    add_draws(arrays, prefix, pack_draws(posterior.draws.to_arrays()), trace)
     scale = posterior.scale
     states = posterior.states if include_state else ()
     return {
@@ -224,9 +228,16 @@ def _posterior_header(
             "sigma_unit": scale.sigma_unit,
         },
         "n_chains": posterior.n_chains,
+        "n_burn": posterior.schedule.n_burn,
         "n_thin": posterior.schedule.n_thin,
         "states": [
             add_state(arrays, f"{prefix}state.{chain}.", state)
             for chain, state in enumerate(states)
         ],
     }
+
+
+def _short_burn_in(sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return one number per chain, if all of them are the same."""
+    is_fixed = 1 < sigma.size <= MAX_REPEATED and (sigma == sigma[:, :1]).all()
+    return sigma[:, :1] if is_fixed else sigma

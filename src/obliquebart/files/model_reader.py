@@ -33,12 +33,16 @@ SCHEMA = 5
 THINNING_SCHEMA = 4
 # The first with weights of the classes.
 CLASS_WEIGHT_SCHEMA = 5
+# The first in which draws are packed, and `n_burn` is with each posterior.
+PACKED_SCHEMA = 5
 # Settings that had another name in older schemas.
 RENAMED = {"stretch": "scale_jointly"}
 
 # All that the prior of a constant outcome has.
 CONSTANT_PRIOR = {"likelihood", "n_trees"}
 MAX_SIZE = 2**31
+# A short file cannot ask for more memory than so many numbers.
+MAX_REPEATED = 5_000_000
 # Numbers, text, dates and durations, without the byte order.
 LABEL_DTYPE = re.compile(
     r"b1|[iu][1248]|f[248]|U[1-9][0-9]{0,6}|[Mm]8(\[[0-9]{0,6}[a-zA-Z]{1,2}\])?"
@@ -61,6 +65,8 @@ class _Model(NamedTuple):
     n_draws: int
     n_thin: int | None
     """In files that have it for all posteriors alike."""
+    packed: bool
+    """Whether draws are packed."""
 
 
 def column_dtypes(encoding: Encoding) -> list[str]:
@@ -83,7 +89,8 @@ def read_model(data: bytes) -> StoredModel:
     n_thin = None
     if header["schema"] < THINNING_SCHEMA:
         n_thin = _size({"n_thin": 1, **parameters}, "n_thin")
-    model = _Model(encoding, likelihood, classes, _size(header, "n_draws"), n_thin)
+    packed = header["schema"] >= PACKED_SCHEMA
+    model = _Model(encoding, likelihood, classes, _size(header, "n_draws"), n_thin, packed)
     posteriors = _read_posteriors(field(header, "posteriors", list), reader, model)
     information = field(header, "training", dict)
     fingerprint = _read_fingerprint(field(information, "fingerprint", dict))
@@ -200,7 +207,7 @@ def _read_posterior(entry: Any, prefix: str, reader: ArrayReader, model: _Model)
         )
     scale = _read_scale(field(entry, "outcome", dict))
     chains = ChainReader(reader, settings_from_dict(prior), model.encoding)
-    draws, trace = _read_draws(chains, prefix, _size(entry, "n_chains"), model.n_draws)
+    draws, trace = _read_draws(chains, prefix, entry, model)
     if set(prior) != CONSTANT_PRIOR:
         if not trace["sigma"].all():
             raise ModelFileError(f"{prefix}trace.sigma is zero somewhere")
@@ -214,15 +221,29 @@ def _read_posterior(entry: Any, prefix: str, reader: ArrayReader, model: _Model)
 
 
 def _read_draws(
-    chains: ChainReader, prefix: str, n_chains: int, n_draws: int
+    chains: ChainReader, prefix: str, entry: dict[str, Any], model: _Model
 ) -> tuple[_core.Draws, Trace]:
+    n_chains, n_draws = _size(entry, "n_chains"), model.n_draws
     if n_draws % n_chains:
         raise ModelFileError(f"{n_chains} chains cannot have {n_draws} draws in all")
-    draws = chains.draws(prefix + "draws.")
+    draws = chains.draws(prefix + "draws.", packed=model.packed)
     if draws.n_draws != n_draws:
         raise ModelFileError(f"{prefix}draws has {draws.n_draws} draws, not {n_draws}")
     shape = (n_chains, n_draws // n_chains)
-    return draws, chains.trace(prefix + "trace.", shape, (n_chains, None), "accept_")
+    trace = chains.trace(prefix + "trace.", shape, (n_chains, None), "accept_")
+    if model.packed:
+        trace["burn_sigma"] = _whole_burn_in(trace["burn_sigma"], field(entry, "n_burn", int))
+    return draws, trace
+
+
+def _whole_burn_in(sigma: NDArray[np.float64], n_burn: int) -> NDArray[np.float64]:
+    """Return sigma in all sweeps before the draws; a file may have it once."""
+    n_chains, n_stored = sigma.shape
+    if n_stored == n_burn:
+        return sigma
+    if n_stored != 1 or not 1 <= n_chains * n_burn <= MAX_REPEATED:
+        raise ModelFileError(f"it has sigma in {n_stored} sweeps of burn-in, not in {n_burn}")
+    return np.repeat(sigma, n_burn, axis=1)
 
 
 def _read_states(

@@ -7,8 +7,10 @@ a fit with the last schedule, bit for bit.
 
 from __future__ import annotations
 
+import math
 import time
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -27,11 +29,14 @@ from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import Run, RunRequest, run
 from obliquebart.validation import effective_jobs
 
-# If a round is stopped, its draws count if each chain has so many of them; else those of the round
-# before do. They are further apart, and later, than those, so fewer are as good.
+# If a round is stopped, its draws count if each chain has so many of them, or half of its draws;
+# else those of the round before do. They are further apart, and later, than those, so fewer are as
+# good.
 FEWEST_DRAWS = 50
 # What there must be time for of a round. Its draws then span as many sweeps as the round before.
 WORTHWHILE_SHARE = 0.5
+
+NOTHING_TO_KEEP = "Sampling was interrupted before there were draws to keep."
 
 
 class TimeLimit(NamedTuple):
@@ -56,78 +61,133 @@ class TimeLimit(NamedTuple):
 
 
 def run_rounds(
-    request: RunRequest,
+    requests: Sequence[RunRequest],
     max_sweeps: int = 0,
     n_jobs: int | None = None,
-    progress: FitProgress | None = None,
+    progress: Sequence[FitProgress] | None = None,
     limit: TimeLimit | None = None,
-) -> Run:
-    """Run one round after another until the chains have arrived or there may be no other.
+) -> list[Run]:
+    """Run the chains of all posteriors of a model, round by round, until they have arrived.
 
-    The request has the schedule of the first round, which is run in any case; no other may lead to
-    more than `max_sweeps` sweeps of a chain. The result has the schedule of its chains. Without a
-    single draw, KeyboardInterrupt or TimeoutError is raised.
+    Each request has the schedule of its first round, which is run in any case; no other may lead
+    to more than `max_sweeps` sweeps of a chain. A posterior begins its second round when all have
+    finished their first, and so on. So what an interrupt or the end of the time leaves behind is
+    a whole model as early as possible. The results have the schedules of their chains. If a
+    posterior has no draw, KeyboardInterrupt or TimeoutError is raised.
     """
-    progress = progress or FitProgress(False)
-    progress.open(request.schedule.n_chains)
+    shown = progress or [FitProgress(False) for _ in requests]
+    posteriors = [
+        _Rounds(request, max_sweeps, n_jobs, display)
+        for request, display in zip(requests, shown, strict=True)
+    ]
     try:
-        result = _run_rounds(request, max_sweeps, n_jobs, progress, limit)
+        _take_turns(posteriors, limit)
     finally:
-        progress.close()
-    if not result.chains and result.ending == "interrupted":
-        raise KeyboardInterrupt
-    if not result.chains:
+        for posterior in posteriors:
+            posterior.progress.close()
+    runs = [posterior.result for posterior in posteriors if posterior.result is not None]
+    if len(runs) < len(posteriors) or not all(run.chains for run in runs):
+        if len(runs) < len(posteriors) or any(run.ending == "interrupted" for run in runs):
+            raise KeyboardInterrupt(NOTHING_TO_KEEP)
         raise TimeoutError(
-            f"max_seconds was over before any chain had its {request.schedule.n_burn} sweeps of "
-            "burn-in behind it: allow more time, or lower n_burn, n_chains or n_trees."
+            f"max_seconds was over before any chain had its {requests[0].schedule.n_burn} sweeps "
+            "of burn-in behind it: allow more time, or lower n_burn, n_chains or n_trees."
         )
-    return result
+    return runs
 
 
-def _run_rounds(
-    request: RunRequest,
-    max_sweeps: int,
-    n_jobs: int | None,
-    progress: FitProgress,
-    limit: TimeLimit | None,
-) -> Run:
-    before: Run | None = None
-    while True:
-        began = time.monotonic()
+def _take_turns(posteriors: list[_Rounds], limit: TimeLimit | None) -> None:
+    """Run one round of each posterior in turn, until none goes on or the user stops them."""
+    waiting = posteriors
+    while waiting:
+        for i, posterior in enumerate(waiting):
+            posterior.run_next(limit and limit.share(len(waiting) - i))
+            posterior.look_ahead(limit and limit.share(len(waiting)))
+            if posterior.is_interrupted:
+                return
+            if len(posteriors) > 1:
+                # There is one display at a time.
+                posterior.progress.close()
+        waiting = [posterior for posterior in waiting if not posterior.is_over]
+
+
+class _Rounds:
+    """The rounds of one posterior.
+
+    `result` is what to keep if no other round follows; None before the first is over, and if the
+    user stopped that one in other processes.
+    """
+
+    def __init__(
+        self, request: RunRequest, max_sweeps: int, n_jobs: int | None, progress: FitProgress
+    ) -> None:
+        self.result: Run | None = None
+        self.is_over = False
+        self.is_interrupted = False
+        self.progress = progress
+        self._request = request
+        self._max_sweeps = max_sweeps
+        self._n_jobs = n_jobs
+        self._following: Schedule | None = None
+        self._pace = 0.0
+
+    def run_next(self, limit: TimeLimit | None) -> None:
+        """Run the first round, or the one that `look_ahead` found, if there is time for it."""
         try:
-            latest = run(request, n_jobs, progress, None if limit is None else limit.seconds_left)
+            if self.result is None:
+                self.progress.open(self._request.schedule.n_chains)
+            elif _is_time_for(self._following, self._pace, limit):
+                self._begin(self._following, self.result)
+            else:
+                self.is_over = True
+                return
+            began = time.monotonic()
+            seconds = None if limit is None else limit.seconds_left
+            latest = run(self._request, self._n_jobs, self.progress, seconds)
         except KeyboardInterrupt:
-            # Other processes are gone with the draws of this round.
-            if before is None:
-                raise
-            return before._replace(ending="interrupted")
-        if latest.ending != "finished":
-            return _better(latest, before)
-        following = latest.schedule.next_round(max_sweeps)
-        pace = _seconds_per_sweep(request, time.monotonic() - began)
-        if following is None or not _is_time_for(following, pace, limit):
-            return latest
+            # Where chains run in other processes, these are gone with the draws of this round.
+            self._interrupt()
+            return
+        self._pace = _seconds_per_sweep(self._request, time.monotonic() - began)
+        self.is_over = latest.ending != "finished"
+        self.result = _better(latest, self.result) if self.is_over else latest
+        self.is_interrupted = latest.ending == "interrupted"
+
+    def look_ahead(self, limit: TimeLimit | None) -> None:
+        """Find the next round, unless the chains have arrived or there may be no other."""
+        if self.is_over or self.result is None:
+            return
+        schedule = self.result.schedule
+        self._following = schedule.next_round(self._max_sweeps)
+        self.is_over = True
+        if not _is_time_for(self._following, self._pace, limit):
+            return
         try:
-            convergence = measure_chains(request, latest.chains, effective_jobs(n_jobs))
-            if convergence.arrived:
-                progress.tell(f"{_in_words(latest.schedule, convergence)}. Arrived.")
-                return latest
-            starts = [
-                as_burn_in(chain, latest.schedule, request.problem.table) for chain in latest.chains
-            ]
-            if request.recorder is not None:
-                request.recorder.begin_round(following, starts)
+            jobs = effective_jobs(self._n_jobs)
+            convergence = measure_chains(self._request, self.result.chains, jobs)
         except KeyboardInterrupt:
-            return latest._replace(ending="interrupted")
-        progress.tell(
-            f"{_in_words(latest.schedule, convergence)}. On to {following.n_sweeps:,} sweeps."
-        )
-        progress.extend(following.n_sweeps)
-        before = latest
-        n_done = latest.schedule.n_sweeps
-        request = request._replace(
+            self._interrupt()
+            return
+        self.is_over = convergence.arrived
+        outlook = "Arrived." if self.is_over else f"On to {self._following.n_sweeps:,} sweeps."
+        self.progress.tell(f"{_in_words(schedule, convergence)}. {outlook}")
+
+    def _begin(self, following: Schedule, latest: Run) -> None:
+        """Turn the chains into starts of the next round."""
+        request = self._request
+        table, n_done = request.problem.table, latest.schedule.n_sweeps
+        starts = [as_burn_in(chain, latest.schedule, table) for chain in latest.chains]
+        if request.recorder is not None:
+            request.recorder.begin_round(following, starts)
+        self.progress.extend(following.n_sweeps)
+        self._request = request._replace(
             schedule=following, starts=[ChainProgress(start, n_done) for start in starts]
         )
+
+    def _interrupt(self) -> None:
+        self.is_over = self.is_interrupted = True
+        if self.result is not None:
+            self.result = self.result._replace(ending="interrupted")
 
 
 def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> Convergence:
@@ -147,7 +207,8 @@ def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> 
 def _better(stopped: Run, before: Run | None) -> Run:
     """Return the round that was stopped, or the one before it, if its draws are too few."""
     lengths = [int(chain.draws.n_draws) for chain in stopped.chains]
-    is_useful = len(lengths) == stopped.schedule.n_chains and min(lengths) >= FEWEST_DRAWS
+    enough = min(FEWEST_DRAWS, math.ceil(stopped.schedule.n_draws / 2))
+    is_useful = len(lengths) == stopped.schedule.n_chains and min(lengths) >= enough
     return stopped if before is None or is_useful else before._replace(ending=stopped.ending)
 
 
@@ -160,9 +221,12 @@ def _seconds_per_sweep(request: RunRequest, seconds: float) -> float:
     return seconds / n_sweeps if n_sweeps > 0 else 0.0
 
 
-def _is_time_for(following: Schedule, pace: float, limit: TimeLimit | None) -> bool:
-    if limit is None:
-        return True
+def _is_time_for(
+    following: Schedule | None, pace: float, limit: TimeLimit | None
+) -> TypeGuard[Schedule]:
+    """Say whether there is a round, and time for enough of it."""
+    if following is None or limit is None:
+        return following is not None
     left = limit.seconds_left
     n_sweeps = following.n_sweeps - following.n_burn
     return left > 0 and WORTHWHILE_SHARE * n_sweeps * pace <= left

@@ -444,15 +444,28 @@ def start(*words):
     )
 
 
-def interrupted(*words):
-    """Send Ctrl-C a second after the fit has begun."""
+def interrupted(*words, again=()):
+    """Send Ctrl-C a second after the fit has begun.
+
+    Others follow `again`: after so many seconds, or when standard error has a word.
+    """
     process = start(*words)
     while "Target" not in process.stderr.readline():
         assert process.poll() is None
     time.sleep(1.0)
     process.send_signal(signal.SIGINT)
+    before = ""
+    for moment in again:
+        while isinstance(moment, str) and moment not in before:
+            before += process.stderr.readline()
+            assert process.poll() is None, before
+        if isinstance(moment, float):
+            time.sleep(moment)
+        process.send_signal(signal.SIGINT)
     output, errors = process.communicate(timeout=60)
-    assert "Traceback" not in errors
+    errors = before + errors
+    for noise in ("Traceback", "Exception ignored", "nanobind", "terminate"):
+        assert noise not in errors
     assert process.returncode == 130, errors
     return output, errors
 
@@ -487,9 +500,34 @@ def test_an_interrupt_keeps_the_draws(folder, tmp_path):
     path = tmp_path / "m.obart"
     args = ["--n-burn", "0", "--n-trees", "50", "--set", "n_thin=500", "--json"]
     output, errors = interrupted("fit", folder / "data.csv", "-t", "y", "-o", path, *args)
-    assert "interrupted" in errors
+    assert "The fit was interrupted. The model keeps" in errors
     assert json.loads(output)["interrupted"] is True
     assert 1 <= obliquebart.load(path).posterior_.n_draws < 1000
+
+
+def test_a_second_interrupt_does_not_deny_the_model(folder, tmp_path):
+    path = tmp_path / "m.obart"
+    args = ["--n-burn", "0", "--n-trees", "50", "--set", "n_thin=500"]
+    words = ["fit", folder / "data.csv", "-t", "y", "-o", path, *args]
+    _, errors = interrupted(*words, again=["wrote"])
+    assert "the model is in" in " ".join(errors.split())
+    assert "nothing was written" not in errors
+    assert obliquebart.load(path).posterior_.n_draws >= 1
+
+
+@pytest.mark.parametrize("again", [[0.0], [0.01, 0.05], [0.1, 0.1, 0.1, 0.1]])
+def test_impatient_interrupts_tell_the_truth(folder, tmp_path, again):
+    path = tmp_path / "m.obart"
+    args = ["--n-burn", "0", "--n-trees", "50", "--set", "n_thin=500"]
+    words = ["fit", folder / "data.csv", "-t", "y", "-o", path, *args]
+    _, errors = interrupted(*words, again=again)
+    told = " ".join(errors.split())
+    if path.exists():
+        assert "nothing was written" not in told
+        assert obliquebart.load(path).posterior_.n_draws >= 1
+    else:
+        assert "Interrupted:" in told
+        assert "the model is in" not in told
 
 
 def test_an_interrupt_before_the_first_draw(folder, tmp_path):

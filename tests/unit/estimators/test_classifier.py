@@ -104,9 +104,12 @@ def test_three_classes_one_against_the_rest(iris, names):
     np.testing.assert_allclose(draws.sum(axis=2), 1)
     interval = model.predict_interval(x, 0.8)
     np.testing.assert_allclose(interval[..., 0], np.quantile(draws, 0.1, axis=0))
-    assert len(model.posteriors_) == 3
+    assert list(model.posteriors_) == model.classes_.tolist()
+    second = model.classes_[1]
+    against_the_rest = model.posteriors_[second].mean(x)
+    assert against_the_rest[y == second].mean() > 0.7 > 0.3 > against_the_rest[y != second].mean()
     assert not hasattr(model, "posterior_")
-    with pytest.raises(AttributeError, match="list posteriors_"):
+    with pytest.raises(AttributeError, match=r"posteriors_\[label\]"):
         model.posterior_  # noqa: B018
 
 
@@ -180,4 +183,4 @@ def test_one_class_is_certain():
     np.testing.assert_array_equal(model.predict_interval(x), np.ones((5, 1, 2)))
     np.testing.assert_array_equal(model.predict_quantile(x, 0.5), np.ones((5, 1)))
     assert model.predict_proba(x, return_draws=True).shape == (50, 5, 1)
-    assert model.posteriors_ == []
+    assert model.posteriors_ == {}

@@ -15,7 +15,6 @@ from sklearn.datasets import make_friedman1
 from helpers import small_models
 from obliquebart import (
     ConvergenceWarning,
-    InterruptedFitWarning,
     ObliqueBARTClassifier,
     ObliqueBARTRegressor,
     load,
@@ -210,7 +209,7 @@ def test_an_interrupted_fit_is_not_judged(monkeypatch):
         return run(request._replace(schedule=schedule), *options)._replace(ending="interrupted")
 
     monkeypatch.setattr("obliquebart.posterior.rounds.run", stopped)
-    with pytest.warns(InterruptedFitWarning, match="keeps 8 of 20 draws"):
+    with pytest.raises(KeyboardInterrupt, match="keeps 8 of 20 draws"):
         model.fit(X, y)
     assert model.summary().verdict.tier == "apart"
 
