@@ -51,7 +51,7 @@ class Explaining:
         which nothing is left. Columns that act together each count what they do together, so
         shares may sum to more than 1. Predictions are f, or probabilities; with more than two
         classes it is one ranking for all of them, and those of one class against the rest are
-        ``posteriors_[i].importance(X)``.
+        ``posteriors_[label].importance(X)``.
 
         Parameters
         ----------

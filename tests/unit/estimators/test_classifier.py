@@ -47,7 +47,7 @@ def test_fractional_weights(iris):
     shares = np.array([w[~y].sum(), w[y].sum()]) / w.sum()
     np.testing.assert_allclose(balanced.class_weight_, 1 / (2 * shares))
     three = classifier().fit(x, iris[1], sample_weight=0.3 + w)
-    assert {p.settings["likelihood"] for p in three.posteriors_} == {"weighted_probit"}
+    assert {p.settings["likelihood"] for p in three.posteriors_.values()} == {"weighted_probit"}
     assert three.score(x, iris[1]) > 0.9
 
 

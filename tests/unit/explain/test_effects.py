@@ -70,7 +70,7 @@ def test_more_classes_sum_to_one():
     assert effect.classes == ("setosa", "versicolor", "virginica")
     assert effect.mean[0, 0] > effect.mean[-1, 0]
     assert str(effect).splitlines()[2].split()[-3:] == ["setosa", "versicolor", "virginica"]
-    of_class = model.posteriors_[0].effects(X, column, n_points=5)
+    of_class = model.posteriors_["setosa"].effects(X, column, n_points=5)
     assert of_class.mean.shape == (5,)
     assert of_class.is_probability
 

@@ -93,7 +93,7 @@ def test_more_classes_have_one_ranking_and_one_for_each(monkeypatch):
     names = list(X.columns)
     np.testing.assert_allclose(table.in_order(names), shares.mean(axis=0), rtol=1e-4, atol=1e-7)
     assert [table[name].change for name in names] == pytest.approx(list(changes), rel=1e-4)
-    of_class = model.posteriors_[0].importance(X)
+    of_class = model.posteriors_["setosa"].importance(X)
     assert of_class[0].column.startswith("petal")
     assert np.abs(of_class.in_order(names) - table.in_order(names)).max() > 0.01
 
