@@ -24,6 +24,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.display.numbers import plain
 from obliquebart.table import Encoding
 from obliquebart.table.levels import LevelTable
 
@@ -62,7 +63,7 @@ class FileColumn(ABC):
             kind = "number"
             words = "no value"
             if n_missing < len(numbers):
-                words = f"{np.nanmin(numbers):.6g} to {np.nanmax(numbers):.6g}"
+                words = f"{plain(np.nanmin(numbers), 6)} to {plain(np.nanmax(numbers), 6)}"
                 if len(numbers) > 2 and (np.diff(numbers) == 1.0).all():
                     words += ", one by one: a row number?"
         return kind, words + (f"; {n_missing} missing" if n_missing else "")

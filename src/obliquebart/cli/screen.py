@@ -15,7 +15,7 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from obliquebart.explain.overview import is_numeric
+from obliquebart.display.tables import is_numeric
 from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells
 
 MISTAKE = 1

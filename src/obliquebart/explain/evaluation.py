@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.display.numbers import plain
 from obliquebart.likelihood import Given
 from obliquebart.model.parameters import Task
 from obliquebart.posterior.class_probabilities import ClassProbabilities
@@ -141,7 +142,7 @@ def score_text(name: str, value: float) -> str:
     """Return a score as text: shares in percent, others with four digits."""
     if np.isnan(value):
         return "–"
-    return f"{value:.1%}" if name == "accuracy" or "interval" in name else f"{value:.4g}"
+    return f"{value:.1%}" if name == "accuracy" or "interval" in name else plain(value, 4)
 
 
 def evaluate(

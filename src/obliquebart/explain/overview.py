@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from obliquebart.display.tables import TextTable
 from obliquebart.explain.rules import (
     Inclusion,
     Interaction,
@@ -17,19 +18,6 @@ from obliquebart.explain.rules import (
 )
 from obliquebart.model.training import differences
 from obliquebart.posterior.posterior import Posterior
-
-
-class TextTable(NamedTuple):
-    """A table with texts in its cells."""
-
-    title: str
-    headings: list[str]
-    rows: list[list[str]]
-
-
-def is_numeric(text: str) -> bool:
-    """Say whether a cell should be aligned right: a number, an interval, or nothing."""
-    return text in ("", "fixed") or set(text.replace(" to ", "")) <= set("0123456789.+-e%×– ")
 
 
 class RuleOverview(NamedTuple):

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
+from obliquebart.display.numbers import plain
 from obliquebart.posterior.convergence import SMALLEST_CHAIN
 from obliquebart.posterior.verdict import (
     NO_ROWS,
@@ -341,11 +342,10 @@ def _aligned(table: list[list[str]]) -> list[str]:
     ]
 
 
-def _cell(number: float, form: str = ".3g") -> str:
+def _cell(number: float, form: str | None = None) -> str:
     if math.isnan(number):
         return "–"
-    # 1.26e+03 is longer than 1260, and harder to read.
-    return format(number, ".0f" if form == ".3g" and 1000 <= abs(number) < 1e6 else form)
+    return plain(number) if form is None else format(number, form)
 
 
 def _plain(value: Any) -> Any:

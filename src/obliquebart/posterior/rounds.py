@@ -69,7 +69,7 @@ def run_rounds(
     single draw, KeyboardInterrupt or TimeoutError is raised.
     """
     progress = progress or FitProgress(False)
-    progress.open(request.schedule.n_chains)
+    progress.open()
     try:
         result = _run_rounds(request, max_sweeps, n_jobs, progress, limit)
     finally:

@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.display.numbers import plain
+from obliquebart.display.tables import TextTable, html_table
 from obliquebart.documentation import shared_parameters
 from obliquebart.explain.evaluation import Evaluation, evaluate, score_text
 from obliquebart.explain.overview import (
     RuleOverview,
-    TextTable,
-    is_numeric,
     is_training_data,
     labelled_posteriors,
     rule_overview,
@@ -34,8 +34,6 @@ from obliquebart.table.levels import LevelTable
 MAX_CLASSES = 6
 SHOWN_COLUMNS = 15
 N_ROWS_OF_F = 10
-# Longer texts in a table need room, or a phone breaks them into a column of words.
-LONG_WORD = 12
 
 documented = shared_parameters("""\
 model : ObliqueBARTRegressor or ObliqueBARTClassifier
@@ -239,7 +237,11 @@ def _fitting(model: Any) -> Part:
         if isinstance(column, LevelTable):
             values = f"{column.n_levels} levels"
         else:
-            values = "no value" if column.is_empty else f"{column.low:.6g} to {column.high:.6g}"
+            values = (
+                "no value"
+                if column.is_empty
+                else f"{plain(column.low, 6)} to {plain(column.high, 6)}"
+            )
         columns.append([name, kind, values])
     more = len(columns) - 100
     if more > 0:
@@ -285,33 +287,10 @@ def _tables(tables: Sequence[TextTable]) -> str:
 
 
 def _table(table: TextTable) -> str:
-    """Return a table whose numbers are on the right, in a frame that scrolls by itself."""
-    classes = [_class_of(j, [row[j] for row in table.rows]) for j in range(len(table.headings))]
-    head = "".join(
-        f'<th scope="col"{cls}>{_text(heading)}</th>'
-        for cls, heading in zip(classes, table.headings, strict=True)
-    )
-    body = "".join(
-        f'<tr><th scope="row"{classes[0]}>{_text(row[0])}</th>'
-        + "".join(
-            f"<td{cls}>{_text(cell)}</td>" for cls, cell in zip(classes[1:], row[1:], strict=True)
-        )
-        + "</tr>"
-        for row in table.rows
-    )
+    """Return a table in a frame that scrolls by itself."""
     title = _text(table.title)
-    return (
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{title}"><table>'
-        f"<caption>{title}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-        "</table></div>\n"
-    )
-
-
-def _class_of(j: int, cells_of_column: list[str]) -> str:
-    """Return the class of a column: numbers to the right, long words with room for them."""
-    if j > 0 and all(map(is_numeric, cells_of_column)):
-        return ' class="number"'
-    return ' class="words"' if max(map(len, cells_of_column)) > LONG_WORD else ""
+    frame = f'<div class="scroll" role="region" tabindex="0" aria-label="{title}">'
+    return f"{frame}{html_table(table)}</div>\n"
 
 
 def _text(text: str) -> str:
