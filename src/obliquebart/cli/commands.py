@@ -151,7 +151,8 @@ def fit(
     }
     model = problem.new_model({**parameters, **fit_task.parse_settings(settings or [])})
     start = time.perf_counter()
-    interrupted = _fit(model, problem, max_seconds=max_seconds, checkpoint=checkpoint)
+    options = {"max_seconds": max_seconds, "checkpoint": checkpoint}
+    interrupted = _fit(model, problem, **options, target_name=problem.target)
     seconds = time.perf_counter() - start
     # The number of threads belongs to this machine, not to the model.
     model.set_params(n_jobs=None, progress="auto").save(path)
@@ -335,7 +336,8 @@ def _rows_for(
 ) -> tuple[dict[str, Any], Any]:
     """Return a model's columns and, if the file has them, the outcomes."""
     others = results.possible_targets(file, model)
-    name = target or (others[0] if len(others) == 1 else None)
+    known = [name for name in others if name == model.target_name_] or others
+    name = target or (known[0] if len(known) == 1 else None)
     if name is None:
         if required:
             raise FileError(_which_target(file.name, others))

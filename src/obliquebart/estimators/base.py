@@ -19,6 +19,7 @@ from obliquebart import _core
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.judging import Judging
 from obliquebart.estimators.saving import Savable
+from obliquebart.estimators.showing import Showing
 from obliquebart.exceptions import (
     ConstantOutcomeWarning,
     InterruptedFitWarning,
@@ -42,7 +43,14 @@ from obliquebart.sampling.noise import estimate_noise, tails_to_try
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import Run, RunRequest, new_seed, require_run_memory
 from obliquebart.table import Encoding
-from obliquebart.validation import check_count, check_number, check_seed, count_rows, effective_jobs
+from obliquebart.validation import (
+    check_count,
+    check_number,
+    check_seed,
+    check_target_name,
+    count_rows,
+    effective_jobs,
+)
 
 RandomState = int | np.random.RandomState | None
 Self = TypeVar("Self", bound="ObliqueBART")
@@ -71,7 +79,7 @@ class FitOptions(NamedTuple):
         return None
 
 
-class ObliqueBART(Savable, Judging, BaseEstimator):
+class ObliqueBART(Savable, Judging, Showing, BaseEstimator):
     """The base of the estimators; each says by which likelihood it models outcomes."""
 
     _likelihood: ClassVar[Likelihood]
@@ -137,6 +145,7 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         max_seconds: float | None = None,
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
+        target_name: str | None = None,
     ) -> Self:
         """Draw from the posterior given training data.
 
@@ -161,6 +170,9 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
             The file is left behind at the end; one of another fit is refused.
         checkpoint_every : int, optional
             Sweeps after which a chain is saved; by default it is about once a minute.
+        target_name : str, optional
+            What plots, reports and notebooks call y. By default it is the name of y, if that is a
+            Series with a name.
 
         Returns
         -------
@@ -169,6 +181,7 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         limit = None
         if max_seconds is not None:
             limit = TimeLimit.after(check_number("max_seconds", max_seconds, 0, math.inf))
+        target_name = check_target_name(target_name, y)
         parameters, length = self._checked_parameters()
         encoding, problem = self._read(parameters, X, y, sample_weight)
         outcome = problem.outcome
@@ -198,6 +211,7 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
                 training=problem,
                 fingerprint=problem.fingerprint(),
                 seconds=seconds,
+                target_name=target_name,
             )
         )
 
@@ -393,6 +407,7 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
         self._fitted = fitted
         self.n_features_in_ = fitted.encoding.n_features_in_
+        self.target_name_ = fitted.target_name
         if fitted.encoding.is_named:
             self.feature_names_in_ = fitted.encoding.feature_names_in_
         elif hasattr(self, "feature_names_in_"):

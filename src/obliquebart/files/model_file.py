@@ -5,6 +5,7 @@ A file of schema 4 is a container (`container.py`) whose header has, besides `fo
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
 - `encoding`: names, kinds, dtypes and levels of the columns (knots of rank maps are arrays);
+- `target`: what the outcome is called, where it has a name;
 - `classes`: dtype and labels of a classification, otherwise null;
 - `n_draws`: the number of draws of all chains together;
 - `training`: the fingerprint of the training data, and whether they are included;
@@ -135,6 +136,7 @@ def to_bytes(
         "estimator": fitted.estimator,
         "parameters": parameters,
         "encoding": _encoding_header(fitted.encoding, arrays),
+        **({} if fitted.target_name is None else {"target": fitted.target_name}),
         "classes": _labels_header(fitted.classes),
         "n_draws": fitted.n_draws,
         "training": {"fingerprint": fitted.fingerprint, "included": include_data},

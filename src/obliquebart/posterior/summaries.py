@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from obliquebart.display.tables import notebook_html
 from obliquebart.documentation import shared_parameters
 from obliquebart.explain import rules, trees
 from obliquebart.posterior import arviz, diagnostics
@@ -63,6 +64,11 @@ class PosteriorSummaries:
         """
         table = None if X is None else self.encode(X)
         return diagnostics.diagnose(self, table, rows, n_jobs)
+
+    def _repr_html_(self: Any) -> str:
+        scalars = diagnostics.diagnose(self).tables()[:1]
+        more = "summary(X) says how far predictions can be trusted."
+        return notebook_html([str(self), *scalars, more])
 
     @documented
     def to_arviz(

@@ -24,7 +24,7 @@ from obliquebart.explain.overview import (
 )
 from obliquebart.explain.trees import Tree
 from obliquebart.files.container import write_file
-from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, ModelSummary, cells
+from obliquebart.posterior.diagnostics import Diagnostics, ModelSummary
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.report import pictures
 from obliquebart.report.pictures import Picture
@@ -174,15 +174,8 @@ def _convergence(posteriors: dict[str, Posterior], diagnoses: dict[str, Diagnost
     for i, (label, posterior) in enumerate(posteriors.items()):
         diagnostics = diagnoses[label]
         body += f"<h3>{_text(label)}</h3>" if label else ""
-        rows = [cells(quantity) for quantity in diagnostics]
-        heading = f"{diagnostics.n_chains} chains of {diagnostics.n_draws} draws of "
-        table = TextTable(
-            f"{heading}{diagnostics.n_trees} trees", ["quantity", *HEADINGS[1:]], rows
-        )
-        moves = [[move, f"{share:.0%}"] for move, share in diagnostics.acceptance.items()]
-        accepted = TextTable("Accepted moves", ["move", "accepted"], moves)
         drawn = _pictures([pictures.trace(posterior, diagnostics, f"trace{i}")])
-        body += f'<div class="beside">{drawn}{_tables([table, accepted])}</div>'
+        body += f'<div class="beside">{drawn}{_tables(diagnostics.tables())}</div>'
     return Part("convergence", "Has it converged?", body)
 
 
