@@ -9,6 +9,21 @@ from typing import Any, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
 
+# Of `importance` and `effects`, which posteriors and estimators have.
+EXPLAINING = """\
+column : str or int
+    Its name or position.
+centered : bool, default=False
+    Return differences to the average prediction of the rows, whose own uncertainty is then left
+    out of the intervals.
+n_points : int, default=30
+    Values of a number at most: all if there are so few, else quantiles of the rows without the
+    last 1% on each side. Of a category the levels with most rows, at most so many.
+max_rows, max_draws : int
+    Of a larger table and of a longer run so many are used, evenly spread.
+random_state : int, RandomState or None, default=0
+    Decides which row gets the value of which."""
+
 
 def shared_parameters(shared: str) -> Callable[[T], T]:
     """Complete the Parameters section of a docstring.

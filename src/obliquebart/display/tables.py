@@ -34,6 +34,18 @@ def is_numeric(text: str) -> bool:
     return text in ("", "fixed") or set(text.replace(" to ", "")) <= set("0123456789.,+-±e%×–∞ ")
 
 
+def aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Return the lines of a table: the first column to the left, the others to the right."""
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return [
+        "  ".join(
+            text.ljust(width) if j == 0 else text.rjust(width)
+            for j, (text, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in table
+    ]
+
+
 def escape(text: str) -> str:
     """Return text that is no markup."""
     return html.escape(text)

@@ -16,6 +16,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
+from obliquebart.estimators.explaining import Explaining
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.judging import Judging
 from obliquebart.estimators.saving import Savable
@@ -79,7 +80,7 @@ class FitOptions(NamedTuple):
         return None
 
 
-class ObliqueBART(Savable, Judging, Showing, BaseEstimator):
+class ObliqueBART(Savable, Judging, Explaining, Showing, BaseEstimator):
     """The base of the estimators; each says by which likelihood it models outcomes."""
 
     _likelihood: ClassVar[Likelihood]
@@ -406,6 +407,7 @@ class ObliqueBART(Savable, Judging, Showing, BaseEstimator):
 
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
         self._fitted = fitted
+        self.__dict__.pop("_importances", None)
         self.n_features_in_ = fitted.encoding.n_features_in_
         self.target_name_ = fitted.target_name
         if fitted.encoding.is_named:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from obliquebart.documentation import shared_parameters
+from obliquebart.documentation import EXPLAINING, shared_parameters
 from obliquebart.model.parameters import (
     AUTO_DRAWS,
     AUTO_SECONDS,
@@ -86,4 +86,4 @@ coverage : float, default=0.9
     Probability of the interval, in (0, 1)."""
 
 
-with_shared_parameters = shared_parameters(SHARED)
+with_shared_parameters = shared_parameters(f"{SHARED}\n{EXPLAINING}")

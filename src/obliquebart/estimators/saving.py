@@ -78,6 +78,7 @@ class Savable(ABC):
 
         state = dict(state)
         data = state.pop("_model_file", None)
-        super().__setstate__(state)  # type: ignore[misc]
         if data is not None:
             self._set_fitted(model_reader.read_model(data).fitted)
+        # After it, because a new fit forgets what was computed from an old one.
+        super().__setstate__(state)  # type: ignore[misc]

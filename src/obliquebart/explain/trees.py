@@ -184,10 +184,9 @@ def rule_text(
     """
     if len(names) == 0:
         return "always"
-    if len(names) == 1:
-        value = _unscaled(scales[0], cut * np.sign(phi[0]))
-        if value is not None:
-            return f"{names[0]} {'<' if phi[0] > 0 else '>'} {plain(value, 4)}"
+    if len(names) == 1 and scales[0].low < scales[0].high:
+        value = float(scales[0].undo(np.array(cut * np.sign(phi[0]))))
+        return f"{names[0]} {'<' if phi[0] > 0 else '>'} {plain(value, 4)}"
     linear = all(scale.range_share == 1.0 and scale.low < scale.high for scale in scales)
     coefficients, shown, threshold = phi, [f"s({name})" for name in names], cut
     if linear:
@@ -216,19 +215,6 @@ def _term(name: str, coefficient: float, first: bool) -> str:
         return name
     size = abs(coefficient)
     return f"{'-' if coefficient < 0 else '+'} {'' if size == 1.0 else f'{plain(size)} '}{name}"
-
-
-def _unscaled(scale: ColumnScale, value: float) -> float | None:
-    """Return the number that is scaled to a value, None for a column without variation."""
-    if not scale.low < scale.high:
-        return None
-    if scale.range_share == 1.0:
-        return scale.low + (scale.high - scale.low) * (value + 1.0) / 2.0
-    heights = scale.apply(scale.knots)
-    if heights[0] != -1.0 or heights[-1] != 1.0:
-        # The knots of an extreme column are stored in other units.
-        return None
-    return float(np.interp(value, heights, scale.knots))
 
 
 def _level_list(values: list[Any], yes: NDArray[np.bool_], no: NDArray[np.bool_]) -> str:

@@ -5,6 +5,7 @@ hue alone.
 """
 
 from obliquebart.plots.checks import calibration, coverage, fit, residuals
+from obliquebart.plots.columns import effects, importance
 from obliquebart.plots.structure import NoSurfaceError, inclusion, surface, tree
 from obliquebart.plots.traces import trace
 
@@ -12,7 +13,9 @@ __all__ = [
     "NoSurfaceError",
     "calibration",
     "coverage",
+    "effects",
     "fit",
+    "importance",
     "inclusion",
     "residuals",
     "surface",

@@ -12,6 +12,8 @@ from matplotlib.text import Text
 from matplotlib.ticker import PercentFormatter
 from numpy.typing import NDArray
 
+from obliquebart.explain.effects import column_position
+from obliquebart.explain.importance import column_importance
 from obliquebart.explain.rules import Inclusion, Rules, variable_inclusion
 from obliquebart.explain.trees import Leaf, Split, Tree, label
 from obliquebart.plots.style import (
@@ -22,6 +24,7 @@ from obliquebart.plots.style import (
     legend_above,
     new_axes,
     posterior_of,
+    short_name,
 )
 from obliquebart.posterior.diagnostics import choose_rows
 from obliquebart.posterior.posterior import Posterior
@@ -32,6 +35,8 @@ from obliquebart.validation import check_count
 FloatArray = NDArray[np.float64]
 # What a surface costs: points of the grid, rows of X to average over, draws.
 GRID, MAX_ROWS, MAX_DRAWS = 40, 25, 100
+# What it costs to find the two most important columns.
+PAIR_ROWS, PAIR_DRAWS = 500, 25
 # The part of the rows that a surface spans: a few far away would leave the others no room.
 MIDDLE = (0.01, 0.99)
 
@@ -44,7 +49,9 @@ class NoSurfaceError(ValueError):
 def inclusion(model: Any, *, top: int = 20, coverage: float = 0.9, ax: Axes | None = None) -> Axes:
     """Draw the share of rules that use each column, with intervals.
 
-    The open marks show what rules drawn from the prior would have.
+    That is how the model is built; `importance` draws which columns matter. The open marks show
+    what rules drawn from the prior would have: the prior gives a category fewer rules than a
+    number.
 
     Parameters
     ----------
@@ -76,7 +83,7 @@ def inclusion(model: Any, *, top: int = 20, coverage: float = 0.9, ax: Axes | No
         ms=6,
         label="prior",
     )
-    ax.set_yticks(position, [_short(row.column) for row in shown])
+    ax.set_yticks(position, [short_name(row.column) for row in shown])
     ax.invert_yaxis()
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.set_xlim(left=0.0)
@@ -109,7 +116,8 @@ def surface(
     X : table of shape (n, n_features)
         For the ranges (without the last 1% on each side), the dots and the other columns.
     columns : pair of names or positions, optional
-        Unless given, the two most used continuous columns, if possible with more than two values.
+        Unless given, the two most important continuous columns, if possible with more than two
+        values.
     """
     posterior = posterior_of(model)
     encoded = posterior.encode(X)
@@ -134,7 +142,7 @@ def surface(
         rasterized=True,
     )
     names = posterior.encoding.names
-    ax.set(xlabel=_short(names[first]), ylabel=_short(names[second]))
+    ax.set(xlabel=short_name(names[first]), ylabel=short_name(names[second]))
     ax.set(xlim=ticks[0].user[[0, -1]], ylim=ticks[1].user[[0, -1]])
     if ax.figure is not None:
         ax.figure.colorbar(image, ax=ax, label=likelihood.mean_label)
@@ -168,18 +176,13 @@ class _Ticks:
 
     def __init__(self, scale: ColumnScale, row: int, scaled: NDArray[np.float32]) -> None:
         self.row = row
-        # Fine enough to find the way back from scaled values.
-        self._fine = np.linspace(scale.low, scale.high, 2000)
-        self._heights = scale.apply(self._fine)
-        values = self.of_rows(scaled[~np.isnan(scaled)])
+        self.of_rows = scale.undo
+        values = scale.undo(scaled[~np.isnan(scaled)])
         low, high = np.quantile(values, MIDDLE) if len(values) else (scale.low, scale.high)
         if not low < high:
             low, high = scale.low, scale.high
         self.user = np.linspace(low, high, GRID)
         self.scaled = scale.apply(self.user)
-
-    def of_rows(self, scaled: NDArray[np.float32]) -> FloatArray:
-        return np.asarray(np.interp(scaled, self._heights, self._fine), dtype=np.float64)
 
 
 def _ticks(posterior: Posterior, j: int, encoded: EncodedTable) -> _Ticks:
@@ -199,7 +202,7 @@ def _ticks(posterior: Posterior, j: int, encoded: EncodedTable) -> _Ticks:
 
 
 def _best_pair(posterior: Posterior, encoded: EncodedTable) -> tuple[str, str]:
-    """Return the two most used continuous columns; those with two values only come last."""
+    """Return the two most important continuous columns; those with two values come last."""
     encoding = posterior.encoding
     scales = [c for c in encoding.columns if isinstance(c, ColumnScale)]
     names = [
@@ -210,9 +213,12 @@ def _best_pair(posterior: Posterior, encoded: EncodedTable) -> tuple[str, str]:
         for name, scale, values in zip(names, scales, encoded.x_cont, strict=True)
         if scale.low < scale.high
     }
+    importances = column_importance(
+        [posterior], encoding, encoded, max_rows=PAIR_ROWS, max_draws=PAIR_DRAWS
+    )
     ranked = [
         (binary[row.column], rank, row.column)
-        for rank, row in enumerate(variable_inclusion(Rules(posterior)))
+        for rank, row in enumerate(importances)
         if row.column in binary
     ]
     if len(ranked) < 2:
@@ -222,20 +228,7 @@ def _best_pair(posterior: Posterior, encoded: EncodedTable) -> tuple[str, str]:
 
 
 def _positions(posterior: Posterior, columns: tuple[str | int, str | int]) -> tuple[int, int]:
-    encoding = posterior.encoding
-    positions = []
-    for column in columns:
-        if isinstance(column, str):
-            if column not in encoding.names:
-                raise ValueError(f"There is no column {column!r} in the model.")
-            positions.append(encoding.names.index(column))
-        elif 0 <= column < len(encoding.names):
-            positions.append(int(column))
-        else:
-            raise ValueError(
-                f"Column {column} is out of range: they are numbered 0 to "
-                f"{len(encoding.names) - 1}."
-            )
+    positions = [column_position(posterior.encoding, column) for column in columns]
     if len(positions) != 2 or positions[0] == positions[1]:
         raise ValueError("columns must be two different columns.")
     return positions[0], positions[1]
@@ -321,7 +314,3 @@ def _edge(ax: Axes, parent: Text, child: Text, answer: str) -> None:
         va="bottom",
         fontsize=8,
     )
-
-
-def _short(name: str) -> str:
-    return textwrap.shorten(name, 24, placeholder="…") if len(name) > 24 else name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import cleandoc
@@ -115,3 +116,8 @@ def posterior_of(model: Any) -> Posterior:
             "model.posteriors_."
         )
     return cast("Posterior", model.posterior_)
+
+
+def short_name(name: str) -> str:
+    """Return the name of a column, cut where it would leave no room for the picture."""
+    return textwrap.shorten(name, 24, placeholder="…") if len(name) > 24 else name

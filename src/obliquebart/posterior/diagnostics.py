@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from obliquebart import _core
 from obliquebart.display.numbers import plain
-from obliquebart.display.tables import TextTable, notebook_html
+from obliquebart.display.tables import TextTable, aligned, notebook_html
 from obliquebart.posterior.convergence import SMALLEST_CHAIN
 from obliquebart.posterior.verdict import (
     NO_ROWS,
@@ -139,7 +139,7 @@ class Diagnostics:
         """Return the table and the acceptance rates as lines of text."""
         lines = [self._title]
         if self.quantities:
-            lines += ["", *_aligned([list(HEADINGS), *map(cells, self.quantities)])]
+            lines += ["", *aligned([list(HEADINGS), *map(cells, self.quantities)])]
         if self.acceptance:
             shares = (f"{move} {share:.0%}" for move, share in self.acceptance.items())
             lines += ["", f"accepted: {', '.join(shares)}"]
@@ -353,17 +353,6 @@ def f_at_rows(
         for _, block in posterior.blocks(table.take(chosen), n_jobs)
         for draws in block.T
     }
-
-
-def _aligned(table: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [
-        "  ".join(
-            text.ljust(width) if j == 0 else text.rjust(width)
-            for j, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    ]
 
 
 def _cell(number: float, form: str | None = None) -> str:

@@ -1,4 +1,4 @@
-"""What one may ask of a posterior besides predictions: convergence, rules, trees, ArviZ."""
+"""What one may ask of a posterior besides predictions: convergence, columns, rules, ArviZ."""
 
 from __future__ import annotations
 
@@ -9,17 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from obliquebart.display.tables import notebook_html
-from obliquebart.documentation import shared_parameters
+from obliquebart.documentation import EXPLAINING, shared_parameters
+from obliquebart.explain import effects as effect_curves
+from obliquebart.explain import importance as importances
 from obliquebart.explain import rules, trees
 from obliquebart.posterior import arviz, diagnostics
 
-documented = shared_parameters("""\
+documented = shared_parameters(f"""\
 X : table of shape (n, n_features)
     Any table that `fit` takes.
 n_jobs : int or None
     Threads, counted as joblib does.
 coverage : float, default=0.9
-    Of the intervals over the draws.""")
+    Of the intervals over the draws.
+{EXPLAINING}""")
 
 
 class PosteriorSummaries:
@@ -106,8 +109,78 @@ class PosteriorSummaries:
         return arviz.to_arviz(self, X, observed, rows, n_jobs)
 
     @documented
+    def importance(
+        self: Any,
+        X: Any,
+        *,
+        coverage: float = 0.9,
+        max_rows: int = importances.MAX_ROWS,
+        max_draws: int = importances.MAX_DRAWS,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+    ) -> importances.ImportanceTable:
+        """Say which columns matter: how much predictions change when a column is shuffled.
+
+        See `ObliqueBARTRegressor.importance`. Predictions are f, or the probability of the class;
+        of more than two classes that of this one against the rest.
+
+        Returns
+        -------
+        ImportanceTable
+            A sequence of `Importance`, most important first, which prints as a table.
+        """
+        return importances.column_importance(
+            [self],
+            self.encoding,
+            self.encode(X),
+            coverage=coverage,
+            max_rows=max_rows,
+            max_draws=max_draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+
+    @documented
+    def effects(
+        self: Any,
+        X: Any,
+        column: str | int,
+        *,
+        centered: bool = False,
+        n_points: int = effect_curves.N_POINTS,
+        coverage: float = 0.9,
+        max_rows: int = effect_curves.MAX_ROWS,
+        max_draws: int = effect_curves.MAX_DRAWS,
+        n_jobs: int | None = None,
+    ) -> effect_curves.Effect:
+        """Return how predictions depend on one column, with intervals: partial dependence.
+
+        See `ObliqueBARTRegressor.effects`. Predictions are f, or the probability of the class;
+        of more than two classes that of this one against the rest.
+
+        Returns
+        -------
+        Effect
+            Prints as a table; `obliquebart.plots.effects` draws it.
+        """
+        return effect_curves.column_effect(
+            [self],
+            self.encoding,
+            self.encode(X),
+            column,
+            centered=centered,
+            n_points=n_points,
+            coverage=coverage,
+            max_rows=max_rows,
+            max_draws=max_draws,
+            n_jobs=n_jobs,
+        )
+
+    @documented
     def variable_inclusion(self: Any, coverage: float = 0.9) -> list[rules.Inclusion]:
         """Return how much of the rules uses each column, most used first.
+
+        That is how the model is built, not what it says: `importance` tells which columns matter.
 
         Returns
         -------

@@ -86,6 +86,33 @@ class ColumnScale:
             scaled += (1.0 - self.range_share) * self._by_rank(values)
         return np.clip(scaled, -LARGEST, LARGEST, out=scaled).astype(np.float32)
 
+    def undo(self, scaled: NDArray[Any]) -> NDArray[np.float64]:
+        """Return values that are mapped to these, as far as there are such; NaN stays NaN.
+
+        A column with one value or none gives that value. Where ranks alone count, all beyond the
+        training range are its ends.
+
+        Examples
+        --------
+        >>> scale = ColumnScale.fit(np.array([0.0, 1.0, 10.0]), "blend")
+        >>> scale.undo(scale.apply(np.array([0.5, 10.0, 20.0])))
+        array([ 0.5, 10. , 20. ])
+        """
+        scaled = np.asarray(scaled, dtype=np.float64)
+        if not self.low < self.high:
+            return np.where(np.isnan(scaled), np.nan, self.low)
+        inside = np.clip(scaled, -1.0, 1.0)
+        if self.range_share == 1.0:
+            values = self.low * (0.5 - 0.5 * inside) + self.high * (0.5 + 0.5 * inside)
+        else:
+            knots = np.ldexp(self.knots, _shift(self.low, self.high))
+            values = np.interp(inside, self.apply(knots), knots)
+        if self.range_share > 0.0:
+            half = self.high / 2.0 - self.low / 2.0
+            with np.errstate(over="ignore"):
+                values = values + (scaled - inside) / self.range_share * half
+        return np.asarray(values, dtype=np.float64)
+
     def _by_range(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         low, high = self._shifted(np.array([self.low, self.high]))
         # exactly 1 at high; a value far outside a tiny range becomes infinite, which the

@@ -1,0 +1,189 @@
+"""The part of the estimators that says which columns matter, and how."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from obliquebart.estimators.documentation import with_shared_parameters
+from obliquebart.estimators.fitted import Fitted
+from obliquebart.explain import effects as effect_curves
+from obliquebart.explain.effects import Effect, column_effect
+from obliquebart.explain.importance import (
+    MAX_DRAWS,
+    MAX_ROWS,
+    ImportanceTable,
+    column_importance,
+)
+from obliquebart.likelihood import Likelihood
+from obliquebart.table.encoded import EncodedTable
+
+NO_TABLE = (
+    "This model was loaded without its training data: pass a table, as in {call}. A model that is "
+    "saved with include_data=True keeps its own."
+)
+
+
+class Explaining:
+    """A base of the estimators: `importance`, `effects` and `feature_importances_`."""
+
+    _likelihood: ClassVar[Likelihood]
+    _fitted: Fitted
+    n_jobs: int | None
+
+    @with_shared_parameters
+    def importance(
+        self,
+        X: Any = None,
+        *,
+        coverage: float = 0.9,
+        max_rows: int = MAX_ROWS,
+        max_draws: int = MAX_DRAWS,
+        random_state: int | np.random.RandomState | None = 0,
+    ) -> ImportanceTable:
+        """Say which columns matter: how much predictions change when a column is shuffled.
+
+        The share of a column is that of the variance of the predictions that is lost when its
+        values are exchanged among the rows: 0 for a column that does not matter, 1 for one without
+        which nothing is left. Columns that act together each count what they do together, so
+        shares may sum to more than 1. Predictions are f, or probabilities; with more than two
+        classes it is one ranking for all of them, and those of one class against the rest are
+        ``posteriors_[i].importance(X)``.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features), optional
+            The rows. By default it is the training table, if the model still has it: after `load`
+            it has not, unless it was saved with `include_data=True`.
+
+        Returns
+        -------
+        ImportanceTable
+            A sequence of `Importance`, most important first, which prints as a table.
+
+        See Also
+        --------
+        effects : How predictions depend on one column.
+
+        Notes
+        -----
+        The interval is about the model: how far draws of the posterior differ. It is not about a
+        model that is fitted without the column, which may well use others in its place.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from obliquebart import ObliqueBARTRegressor
+        >>> X = np.random.default_rng(0).uniform(size=(100, 3))
+        >>> model = ObliqueBARTRegressor(n_trees=20, n_burn=100, n_draws=50, random_state=0)
+        >>> table = model.fit(X, np.sin(6 * X[:, 1])).importance()
+        >>> table[0].column, table[0].share > 0.9
+        ('x1', True)
+        """
+        check_is_fitted(self)
+        return column_importance(
+            self._fitted.posteriors,
+            self._fitted.encoding,
+            self._rows(X, "importance(X)"),
+            coverage=coverage,
+            max_rows=max_rows,
+            max_draws=max_draws,
+            random_state=random_state,
+            n_jobs=self.n_jobs,
+        )
+
+    @with_shared_parameters
+    def effects(
+        self,
+        X: Any,
+        column: str | int,
+        *,
+        centered: bool = False,
+        n_points: int = effect_curves.N_POINTS,
+        coverage: float = 0.9,
+        max_rows: int = effect_curves.MAX_ROWS,
+        max_draws: int = effect_curves.MAX_DRAWS,
+    ) -> Effect:
+        """Return how predictions depend on one column, with intervals.
+
+        The average prediction over the rows if all of them had the same value of the column, for
+        several values of it: partial dependence. In the units of y for a regression; for a
+        classification the probability of the second class of two, or of each of more classes.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features) or None
+            The rows to average over. None is the training table, if the model still has it.
+
+        Returns
+        -------
+        Effect
+            Prints as a table; `plots.effects` draws it.
+
+        See Also
+        --------
+        importance : Which columns to look at.
+
+        Notes
+        -----
+        An effect is what the model says of changing one column alone. Where columns go together,
+        it averages over rows that do not exist; and it is not what would happen if someone changed
+        the column in the world.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from obliquebart import ObliqueBARTRegressor
+        >>> X = np.random.default_rng(0).uniform(size=(100, 3))
+        >>> model = ObliqueBARTRegressor(n_trees=20, n_burn=100, n_draws=50, random_state=0)
+        >>> effect = model.fit(X, 5 * X[:, 1]).effects(X, "x1", n_points=4)
+        >>> effect.points.shape, effect.mean[-1] > effect.mean[0] + 3
+        ((4,), True)
+        """
+        check_is_fitted(self)
+        fitted = self._fitted
+        classes = () if fitted.classes is None else fitted.classes.tolist()
+        return column_effect(
+            fitted.posteriors,
+            fitted.encoding,
+            self._rows(X, "effects(X, column)"),
+            column,
+            classes=classes[1:] if len(classes) == 2 else classes,
+            centered=centered,
+            n_points=n_points,
+            coverage=coverage,
+            max_rows=max_rows,
+            max_draws=max_draws,
+            n_jobs=self.n_jobs,
+        )
+
+    @property
+    def feature_importances_(self) -> NDArray[np.float64]:
+        """The shares of `importance()` in the order of the columns, divided by their sum.
+
+        Computed when it is first asked for, from the training table; so scikit-learn's
+        `SelectFromModel` can choose columns.
+        """
+        check_is_fitted(self)
+        shares: NDArray[np.float64] | None = self.__dict__.get("_importances")
+        if shares is None:
+            if self._fitted.training is None:
+                raise AttributeError(
+                    "feature_importances_ needs the training data, and this model was loaded "
+                    "without: use importance(X), or save the model with include_data=True."
+                )
+            shares = self.importance().in_order(self._fitted.encoding.names)
+            shares = shares / max(float(shares.sum()), np.finfo(np.float64).tiny)
+            self._importances = shares
+        return shares.copy()
+
+    def _rows(self, X: Any, call: str) -> EncodedTable:
+        """Return a table's rows, or those of the training."""
+        if X is not None:
+            return self._fitted.encoding.transform(X)
+        if self._fitted.training is None:
+            raise ValueError(NO_TABLE.format(call=call))
+        return self._fitted.training.table

@@ -1,0 +1,281 @@
+"""The effect of a column: the average prediction if all rows had the same value of it.
+
+That is partial dependence, draw by draw, so that it has an interval. It is what the model says of
+changing one column alone; where columns go together, some of these rows do not exist.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obliquebart.display.numbers import plain
+from obliquebart.display.tables import aligned
+from obliquebart.explain.replaced import FloatArray, Replaced, Sampled, engine_order
+from obliquebart.table import Encoding
+from obliquebart.table.encoded import EncodedTable
+from obliquebart.table.levels import LevelTable
+from obliquebart.table.scaling import ColumnScale
+from obliquebart.validation import check_count, check_number
+
+if TYPE_CHECKING:
+    from obliquebart.posterior.posterior import Posterior
+
+# Of a larger table or a longer run so many are used, evenly spread.
+MAX_ROWS, MAX_DRAWS = 500, 200
+# Values of a number, or levels of a category.
+N_POINTS = 30
+# The part of the rows that a curve spans: a few far away would leave the others no room.
+MIDDLE = (0.01, 0.99)
+
+
+@dataclass(frozen=True, eq=False)
+class Effect:
+    """The effect of one column on the predictions; prints as a table.
+
+    Attributes
+    ----------
+    column : str
+        Its name.
+    kind : {"continuous", "categorical"}
+        Of the column.
+    points : ndarray of shape (n_points,)
+        Values of a number, increasing, NaN at the end for missing ones; or the levels of a
+        category, None for a missing one.
+    mean, low, high : ndarray of shape (n_points,) or (n_points, n_classes)
+        The average prediction over the rows if all had this value, its posterior mean and its
+        interval: in the units of y, or the probability of the second class of two, or of each of
+        more classes.
+    draws : ndarray of shape (n_draws, n_points) or (n_draws, n_points, n_classes)
+        Draws of it.
+    n_rows : ndarray of shape (n_points,)
+        How many of the given rows have a level, or are missing; 0 for values of a number.
+    classes : tuple
+        The labels whose probabilities these are; none for a regression or a posterior.
+    is_probability : bool
+        Whether these are probabilities.
+    centered : bool
+        Whether these are differences to the average prediction of the rows.
+    coverage : float
+        The probability of the intervals.
+    """
+
+    column: str
+    kind: str
+    points: NDArray[Any]
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+    draws: FloatArray
+    n_rows: NDArray[np.int64]
+    classes: tuple[Any, ...]
+    is_probability: bool
+    centered: bool
+    coverage: float
+
+    @property
+    def labels(self) -> list[str]:
+        """The points as texts."""
+        return [
+            "missing"
+            if point is None or point != point
+            else plain(point, 4)
+            if self.kind == "continuous"
+            else str(point)
+            for point in self.points.tolist()
+        ]
+
+    @property
+    def is_missing(self) -> NDArray[np.bool_]:
+        """Whether a point stands for missing values."""
+        return np.array([point is None or point != point for point in self.points.tolist()])
+
+    @property
+    def quantity(self) -> str:
+        """What the numbers are, for an axis."""
+        if not self.is_probability:
+            return "difference to the average prediction" if self.centered else "average prediction"
+        name = f"P({self.classes[0]})" if len(self.classes) == 1 else "probability"
+        return f"{name}, difference to the average" if self.centered else f"average {name}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        title = f"{self.quantity} by {self.column}"
+        if self.mean.ndim == 1:
+            headings = [self.column, "mean", f"{self.coverage:.0%} interval"]
+            numbers = [
+                [plain(mean, 4), f"{plain(low, 4)} to {plain(high, 4)}"]
+                for mean, low, high in zip(self.mean, self.low, self.high, strict=True)
+            ]
+        else:
+            headings = [self.column, *map(str, self.classes)]
+            numbers = [[plain(mean) for mean in row] for row in self.mean.tolist()]
+        rows = [[label, *row] for label, row in zip(self.labels, numbers, strict=True)]
+        return "\n".join([title, "", *aligned([headings, *rows])])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold, without the draws."""
+        return {
+            "column": self.column,
+            "kind": self.kind,
+            "points": [
+                None if missing else point
+                for point, missing in zip(self.points.tolist(), self.is_missing, strict=True)
+            ],
+            "mean": self.mean.tolist(),
+            "low": self.low.tolist(),
+            "high": self.high.tolist(),
+            "classes": [str(label) for label in self.classes],
+            "centered": self.centered,
+            "coverage": self.coverage,
+        }
+
+
+class _Grid(NamedTuple):
+    """Points of a column: in the user's units, as the engine sees them, and rows that have them."""
+
+    points: NDArray[Any]
+    encoded: NDArray[Any]
+    n_rows: NDArray[np.int64]
+
+
+def column_effect(
+    posteriors: Sequence[Posterior],
+    encoding: Encoding,
+    table: EncodedTable,
+    column: str | int,
+    *,
+    classes: Sequence[Any] = (),
+    centered: bool = False,
+    n_points: int = N_POINTS,
+    coverage: float = 0.9,
+    max_rows: int = MAX_ROWS,
+    max_draws: int = MAX_DRAWS,
+    n_jobs: int | None = None,
+) -> Effect:
+    """Return the effect of a column on the predictions of all posteriors of a model together."""
+    tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
+    if not posteriors:
+        raise ValueError("A model of a single class has no effects: it always predicts that class.")
+    if table.n_rows == 0:
+        raise ValueError("X has no rows to average over.")
+    j = column_position(encoding, column)
+    number = int(engine_order(encoding)[j])
+    grid = _grid(encoding, j, table, number, check_count("n_points", n_points, 2))
+    sampled = Sampled(posteriors, table, (max_rows, max_draws), n_jobs)
+    replaced = sampled.fixed(_grid_table(table, number, grid), number)
+    draws = _curves(replaced, centered)
+    order = _reading_order(encoding.columns[j], grid, draws.mean(axis=0))
+    draws = draws[:, order]
+    if draws.shape[-1] == 1:
+        draws = draws[..., 0]
+    low, high = np.quantile(draws, (tail, 1.0 - tail), axis=0)
+    return Effect(
+        column=encoding.names[j],
+        kind=encoding.kinds[j],
+        points=grid.points[order],
+        mean=draws.mean(axis=0),
+        low=low,
+        high=high,
+        draws=draws,
+        n_rows=grid.n_rows[order],
+        classes=tuple(classes),
+        is_probability=posteriors[0].likelihood.has_classes,
+        centered=centered,
+        coverage=1.0 - 2.0 * tail,
+    )
+
+
+def _curves(replaced: Replaced, centered: bool) -> FloatArray:
+    """Return draws of the average prediction at each point, shape (draws, points, classes)."""
+    return replaced.change if centered else replaced.mean[:, None] + replaced.change
+
+
+def column_position(encoding: Encoding, column: str | int) -> int:
+    """Return the position of a column, given its name or position."""
+    names = encoding.names
+    if isinstance(column, str):
+        if column not in names:
+            raise ValueError(f"There is no column {column!r} in the model.")
+        return names.index(column)
+    if isinstance(column, bool) or not isinstance(column, (int, np.integer)):
+        raise TypeError(f"column={column!r} must be a name or a position.")
+    if not 0 <= column < len(names):
+        raise ValueError(
+            f"Column {column} is out of range: they are numbered 0 to {len(names) - 1}."
+        )
+    return int(column)
+
+
+def _grid(encoding: Encoding, j: int, table: EncodedTable, number: int, n_points: int) -> _Grid:
+    known = encoding.columns[j]
+    if isinstance(known, LevelTable):
+        return _levels(known, table.x_cat[number - table.p_cont], n_points)
+    if not known.low < known.high:
+        raise ValueError(
+            f"Column {encoding.names[j]!r} had a single value in training, so it has no effect."
+        )
+    return _values(known, table.x_cont[number], n_points)
+
+
+def _levels(known: LevelTable, codes: NDArray[np.uint32], n_points: int) -> _Grid:
+    """Return all levels, or those with most rows."""
+    count = np.bincount(codes[codes < known.n_levels], minlength=known.n_levels)
+    shown = np.sort(np.argsort(-count, kind="stable")[:n_points])
+    levels = np.empty(known.n_levels, dtype=object)
+    levels[:] = known.levels
+    return _Grid(levels[shown], shown.astype(np.uint32), count[shown].astype(np.int64))
+
+
+def _values(scale: ColumnScale, scaled: NDArray[np.float32], n_points: int) -> _Grid:
+    """Return all different values, or quantiles of them; then a missing one if there is any."""
+    present = scaled[~np.isnan(scaled)]
+    distinct = np.unique(present)
+    if len(distinct) > n_points:
+        levels = np.linspace(*MIDDLE, n_points)
+        distinct = np.unique(np.quantile(present, levels, method="inverted_cdf"))
+    points = _rounded(scale.undo(distinct), scale)
+    n_missing = len(scaled) - len(present)
+    if n_missing:
+        points = np.append(points, np.nan)
+    n_rows = np.zeros(len(points), dtype=np.int64)
+    n_rows[len(distinct) :] = n_missing
+    return _Grid(points, scale.apply(points), n_rows)
+
+
+def _rounded(values: FloatArray, scale: ColumnScale) -> FloatArray:
+    """Return values without the digits that their way through float32 has made up."""
+    width = scale.high / 2.0 - scale.low / 2.0
+    exponent = int(np.floor(np.log10(width)))
+    return np.round(values, 5 - exponent) if -300 < exponent < 300 else values
+
+
+def _grid_table(table: EncodedTable, number: int, grid: _Grid) -> EncodedTable:
+    """Return a table with the points of one column, and nothing in the others."""
+    n_points = len(grid.points)
+    x_cont = np.zeros((table.p_cont, n_points), dtype=np.float32)
+    x_cat = np.zeros((len(table.n_levels), n_points), dtype=np.uint32)
+    if number < table.p_cont:
+        x_cont[number] = grid.encoded
+    else:
+        x_cat[number - table.p_cont] = grid.encoded
+    return EncodedTable(x_cont, x_cat, table.n_levels)
+
+
+def _reading_order(
+    known: ColumnScale | LevelTable, grid: _Grid, mean: FloatArray
+) -> NDArray[np.intp]:
+    """Return the order of the points: levels of text by their effect, all others by value.
+
+    With more than two classes there is no one order by effect. Missing comes last.
+    """
+    if isinstance(known, LevelTable) and known.kind == "text" and mean.shape[1] == 1:
+        is_missing = np.array([level is None for level in grid.points])
+        return np.lexsort((-mean[:, 0], is_missing))
+    return np.arange(len(grid.points))

@@ -1,0 +1,197 @@
+"""Which columns matter: how much predictions change when a column is shuffled among the rows.
+
+For a draw g of the predictions, the share of column j is
+
+    mean (g(x) - g(x with column j of another row))² / (2 var g(x)),
+
+Sobol's total effect where columns are independent. 0: the column does not matter; 1: without it
+nothing is left. Columns that act together each count what they do together, so that shares may sum
+to more than 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obliquebart.display.numbers import plain
+from obliquebart.display.tables import aligned
+from obliquebart.explain.replaced import FloatArray, Sampled, engine_order
+from obliquebart.table import Encoding
+from obliquebart.table.encoded import EncodedTable
+from obliquebart.validation import check_number, check_seed
+
+if TYPE_CHECKING:
+    from obliquebart.posterior.posterior import Posterior
+
+# Of a larger table or a longer run so many are used, evenly spread: about a second for a model of
+# ten columns.
+MAX_ROWS, MAX_DRAWS = 2000, 100
+# Small tables give each row several partners, so that there are so many pairs of rows.
+MIN_PAIRS = 4000
+
+
+class Importance(NamedTuple):
+    """How much a column matters for the predictions.
+
+    `share` is the share of their variance that is lost when the column is shuffled, the mean over
+    the draws, with the interval (`low`, `high`). `change` is the root mean square of the change of
+    a prediction, in the units of y or as a probability.
+    """
+
+    column: str
+    kind: str
+    share: float
+    low: float
+    high: float
+    change: float
+
+
+@dataclass(frozen=True, eq=False)
+class ImportanceTable(Sequence[Importance]):
+    """The importance of each column, most important first; prints as a table.
+
+    A sequence of `Importance`, also by name: ``table["age"].share``. A data frame library makes a
+    table of it.
+
+    Attributes
+    ----------
+    rows : list of Importance
+        One for each column.
+    draws : ndarray of shape (n_draws, n_columns)
+        Draws of the shares, in the order of the rows.
+    coverage : float
+        The probability of the intervals.
+    n_rows : int
+        How many rows were used.
+    """
+
+    rows: list[Importance]
+    draws: FloatArray
+    coverage: float
+    n_rows: int
+
+    @overload
+    def __getitem__(self, key: int | str) -> Importance: ...
+    @overload
+    def __getitem__(self, key: slice) -> list[Importance]: ...
+    def __getitem__(self, key: int | str | slice) -> Importance | list[Importance]:
+        if not isinstance(key, str):
+            return self.rows[key]
+        for row in self.rows:
+            if row.column == key:
+                return row
+        raise KeyError(key)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Importance]:
+        return iter(self.rows)
+
+    def in_order(self, names: Sequence[str]) -> FloatArray:
+        """Return the shares in the order of these columns."""
+        share = {row.column: row.share for row in self.rows}
+        return np.array([share[name] for name in names])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        headings = ["column", "share", f"{self.coverage:.0%} interval", "change"]
+        shown = [[row.column, *cells(row)] for row in self.rows]
+        lines = aligned([headings, *shown])
+        return "\n".join([*lines, "", *EXPLANATION])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values that JSON can hold, without the draws."""
+        return {
+            "columns": [row._asdict() for row in self.rows],
+            "coverage": self.coverage,
+            "n_rows": self.n_rows,
+            "n_draws": len(self.draws),
+        }
+
+
+EXPLANATION = (
+    "share: of the variance of the predictions that is lost when the column is shuffled;",
+    "columns that act together each count what they do together. change: of a prediction,",
+    "root mean square.",
+)
+
+
+def cells(row: Importance) -> list[str]:
+    """Return the numbers of a row as texts."""
+    return [f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}", plain(row.change)]
+
+
+def in_words(table: Sequence[Importance], top: int = 3) -> str:
+    """Name the columns that matter most, with their shares."""
+    some = [f"{row.column} ({row.share:.0%})" for row in table[:top] if row.share > 0]
+    return ", ".join(some) or "none"
+
+
+def column_importance(
+    posteriors: Sequence[Posterior],
+    encoding: Encoding,
+    table: EncodedTable,
+    *,
+    coverage: float = 0.9,
+    max_rows: int = MAX_ROWS,
+    max_draws: int = MAX_DRAWS,
+    random_state: int | np.random.RandomState | None = 0,
+    n_jobs: int | None = None,
+) -> ImportanceTable:
+    """Return the importance of each column for all posteriors of a model together.
+
+    With more than two classes the squared changes of all probabilities are added, and so are their
+    variances. A model of a single class has no posterior, and no column matters.
+    """
+    tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
+    shares = changes = np.zeros((1, len(encoding.names)))
+    n_rows = table.n_rows
+    if posteriors and n_rows > 0:
+        sampled = Sampled(posteriors, table, (max_rows, max_draws), n_jobs)
+        n_rows = sampled.n_rows
+        shares, changes = _shares(sampled, check_seed(random_state))
+        number = engine_order(encoding)
+        shares, changes = shares[:, number], changes[:, number]
+    mean = shares.mean(axis=0)
+    low, high = np.quantile(shares, (tail, 1.0 - tail), axis=0)
+    order = np.argsort(-mean, kind="stable")
+    rows = [
+        Importance(encoding.names[j], encoding.kinds[j], *map(float, numbers))
+        for j, *numbers in zip(
+            order, mean[order], low[order], high[order], changes.mean(axis=0)[order], strict=True
+        )
+    ]
+    return ImportanceTable(rows, shares[:, order], 1.0 - 2.0 * tail, n_rows)
+
+
+def _shares(sampled: Sampled, rng: np.random.RandomState) -> tuple[FloatArray, FloatArray]:
+    """Return draws of the shares and of the changes, by column in the engine's order."""
+    first, *others = partner_rows(sampled.n_rows, rng)
+    replaced = sampled.swapped(first)
+    square = replaced.square
+    for partner in others:
+        square += sampled.swapped(partner).square
+    square /= 1 + len(others)
+    variance = 2.0 * replaced.variance.sum(axis=-1)[:, None]
+    total = square.sum(axis=-1)
+    shares = np.divide(total, variance, out=np.zeros_like(total), where=variance > 0)
+    return shares, np.sqrt(square.mean(axis=-1))
+
+
+def partner_rows(n_rows: int, rng: np.random.RandomState) -> list[NDArray[np.int64]]:
+    """Return permutations of the rows in which each row gets another one, never the same twice.
+
+    They are shifts along one shuffled circle of all rows. A single row is its own partner.
+    """
+    circle = rng.permutation(n_rows).astype(np.int64)
+    position = np.argsort(circle)
+    count = max(min(-(-MIN_PAIRS // n_rows), n_rows - 1), 1)
+    return [circle[(position + shift) % n_rows] for shift in range(1, count + 1)]

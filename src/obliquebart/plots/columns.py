@@ -1,0 +1,229 @@
+"""Which columns matter, and how predictions depend on one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import PercentFormatter
+
+from obliquebart.explain.effects import Effect
+from obliquebart.explain.importance import Importance, ImportanceTable
+from obliquebart.explain.replaced import FloatArray
+from obliquebart.plots.style import (
+    ACCENT,
+    INK,
+    chain_styles,
+    documented,
+    legend_above,
+    new_axes,
+    short_name,
+)
+from obliquebart.validation import check_count
+
+__all__ = ["effects", "importance"]
+
+# More classes than this cannot be told apart in one picture.
+MAX_CLASSES = 8
+# A number with so few values is drawn as points.
+FEW_VALUES = 6
+MARKERS = "osD^vPX*"
+
+
+@documented("importance(model.fit(X, y))")
+def importance(
+    model: Any, X: Any = None, *, top: int = 20, coverage: float = 0.9, ax: Axes | None = None
+) -> Axes:
+    """Draw which columns matter: how much predictions change when a column is shuffled.
+
+    Dots are shares of the variance of the predictions that are lost, lines their intervals.
+
+    Parameters
+    ----------
+    model : fitted estimator, Posterior or ImportanceTable
+        What to draw, for any number of classes.
+    X : table of shape (n, n_features), optional
+        The rows; those of the training unless given. A Posterior needs them.
+    top : int, default=20
+        The most important columns to show.
+    coverage : float, default=0.9
+        Of the intervals.
+    """
+    table: Sequence[Importance] = (
+        model
+        if isinstance(model, (ImportanceTable, list))
+        else model.importance(X, coverage=coverage)
+    )
+    shown = table[: check_count("top", top, 1)]
+    ax = new_axes(ax, height=1.2 + 0.3 * len(shown))
+    position = np.arange(len(shown))
+    ax.hlines(
+        position,
+        [row.low for row in shown],
+        [row.high for row in shown],
+        color=ACCENT,
+        lw=3,
+        label="interval",
+    )
+    ax.plot([row.share for row in shown], position, "o", color=INK, ms=5.5, label="mean")
+    _list_names(ax, [row.column for row in shown])
+    ax.set_xlim(left=0.0)
+    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    ax.set_xlabel("variance of predictions lost without the column")
+    title = f"{len(shown)} of {len(table)} columns" if len(table) > len(shown) else None
+    legend_above(ax, title=title)
+    return ax
+
+
+@documented("effects(model.fit(X, y), X, 'x2')")
+def effects(
+    model: Any,
+    X: Any = None,
+    column: str | int | None = None,
+    *,
+    centered: bool = False,
+    coverage: float = 0.9,
+    target: str | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Draw how predictions depend on one column, with intervals.
+
+    A number is a curve with its band, marks at the bottom are quantiles of the rows, and a point
+    beside the curve stands for missing values. A category has a point for each level. Each of more
+    than two classes has a line style or a marker of its own; of many those with the largest effects
+    are shown.
+
+    Parameters
+    ----------
+    model : fitted estimator, Posterior or Effect
+        What to draw.
+    X : table of shape (n, n_features), optional
+        The rows to average over; those of the training unless given. A Posterior needs them.
+    column : str or int
+        The name or position of the column, unless an Effect is given.
+    centered : bool, default=False
+        Draw differences to the average prediction.
+    coverage : float, default=0.9
+        Of the intervals.
+    target : str, optional
+        What is predicted, with its unit, for the axis.
+    """
+    if isinstance(model, Effect):
+        effect = model
+    elif column is None:
+        raise ValueError("Name the column whose effect to draw, or pass an Effect.")
+    else:
+        effect = model.effects(X, column, centered=centered, coverage=coverage)
+    curves = _curves(effect)
+    label = effect.quantity
+    if target is not None:
+        label = f"{target}: {label}"
+    is_list = effect.kind == "categorical"
+    height = 1.3 + (0.3 + 0.12 * len(curves)) * len(effect.points) if is_list else 4.8
+    ax = new_axes(ax, height=max(height, 2.4))
+    if is_list:
+        _draw_levels(ax, effect, curves)
+        ax.set_xlabel(label)
+        ax.set_title(short_name(effect.column), loc="left")
+    else:
+        _draw_numbers(ax, effect, curves)
+        ax.set(xlabel=short_name(effect.column), ylabel=label)
+    if len(curves) > 1:
+        n_classes = len(effect.classes)
+        title = f"{len(curves)} of {n_classes} classes" if len(curves) < n_classes else None
+        legend_above(ax, min(len(curves), 4), title)
+    return ax
+
+
+class _Curve(NamedTuple):
+    """The effect on one class, and how it is drawn."""
+
+    label: str | None
+    mean: FloatArray
+    low: FloatArray
+    high: FloatArray
+    color: Any
+    line: str
+    marker: str
+
+
+def _curves(effect: Effect) -> list[_Curve]:
+    if effect.mean.ndim == 1:
+        return [_Curve(None, effect.mean, effect.low, effect.high, ACCENT, "-", "o")]
+    largest = np.argsort(-np.ptp(effect.mean, axis=0), kind="stable")[:MAX_CLASSES]
+    styles = chain_styles(len(largest))
+    return [
+        _Curve(
+            str(effect.classes[k]),
+            effect.mean[:, k],
+            effect.low[:, k],
+            effect.high[:, k],
+            style["color"],
+            style["linestyle"],
+            MARKERS[i % len(MARKERS)],
+        )
+        for i, (k, style) in enumerate(zip(np.sort(largest), styles, strict=True))
+    ]
+
+
+def _draw_levels(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
+    offsets = np.linspace(-0.3, 0.3, len(curves)) if len(curves) > 1 else np.zeros(1)
+    for curve, offset in zip(curves, offsets, strict=True):
+        position = np.arange(len(effect.points)) + offset
+        ax.hlines(position, curve.low, curve.high, color=curve.color, lw=3)
+        ax.plot(curve.mean, position, curve.marker, color=INK, ms=5.5, label=curve.label)
+    if effect.centered:
+        ax.axvline(0.0, color=INK, lw=1.0, ls="--")
+    _list_names(ax, effect.labels)
+
+
+def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
+    missing = effect.is_missing
+    x = effect.points[~missing].astype(np.float64)
+    few = len(x) <= FEW_VALUES
+    for curve in curves:
+        low, high = curve.low[~missing], curve.high[~missing]
+        mark = curve.marker if few else ""
+        style = {"color": curve.color, "ls": curve.line, "marker": mark, "lw": 2}
+        if few:
+            ax.vlines(x, low, high, color=curve.color, lw=3, alpha=0.6)
+        else:
+            ax.fill_between(x, low, high, color=curve.color, alpha=0.22, lw=0)
+        ax.plot(x, curve.mean[~missing], label=curve.label, **style)
+    if effect.centered:
+        ax.axhline(0.0, color=INK, lw=1.0, ls="--")
+    if missing.any():
+        _draw_missing(ax, x, missing, curves)
+    if not few:
+        ax.plot(x, np.zeros(len(x)), "|", color=INK, ms=7, transform=ax.get_xaxis_transform())
+
+
+def _draw_missing(ax: Axes, x: FloatArray, missing: Any, curves: list[_Curve]) -> None:
+    """Draw missing values right of the curve, with a line between."""
+    width = float(np.ptp(x)) if len(x) > 1 else 1.0
+    last = float(x[-1]) if len(x) else 0.0
+    ax.axvline(last + 0.05 * width, color=INK, lw=0.8, ls=":")
+    step = 0.12 * width / max(len(curves), 1)
+    for i, curve in enumerate(curves):
+        at = last + 0.1 * width + i * step
+        ax.vlines(at, curve.low[missing], curve.high[missing], color=curve.color, lw=3)
+        ax.plot(at, curve.mean[missing], curve.marker, color=INK, ms=5.5)
+    ax.text(
+        last + 0.1 * width,
+        0.98,
+        "missing",
+        transform=ax.get_xaxis_transform(),
+        rotation=90,
+        va="top",
+        ha="right",
+        fontsize="small",
+    )
+
+
+def _list_names(ax: Axes, names: list[str]) -> None:
+    """Write names on the left, the first one on top."""
+    ax.set_yticks(np.arange(len(names)), [short_name(name) for name in names])
+    ax.set_ylim(len(names) - 0.4, -0.6)
+    ax.grid(axis="x", color=INK, alpha=0.15)
