@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 # Outside these, digits are harder to count than an exponent is to read.
-SMALLEST_PLAIN, LARGEST_PLAIN = 1e-5, 1e15
+SMALLEST_PLAIN, LARGEST_PLAIN = 1e-5, 1e12
 # Below it a number has no separators, so that years stay years.
 SEPARATED_FROM = 10_000
 

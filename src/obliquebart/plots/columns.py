@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter
 
 from obliquebart.explain.effects import Effect
 from obliquebart.explain.importance import Importance, ImportanceTable
@@ -21,6 +20,7 @@ from obliquebart.plots.style import (
     new_axes,
     short_name,
 )
+from obliquebart.plots.ticks import plain_ticks
 from obliquebart.validation import check_count
 
 __all__ = ["effects", "importance"]
@@ -70,7 +70,7 @@ def importance(
     ax.plot([row.share for row in shown], position, "o", color=INK, ms=5.5, label="mean")
     _list_names(ax, [row.column for row in shown])
     ax.set_xlim(left=0.0)
-    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
+    plain_ticks(ax, x="percent")
     ax.set_xlabel("variance of predictions lost without the column")
     title = f"{len(shown)} of {len(table)} columns" if len(table) > len(shown) else None
     legend_above(ax, title=title)

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-    from obliquebart.posterior.posterior import Posterior
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -106,18 +103,14 @@ def chain_styles(n_chains: int) -> list[dict[str, Any]]:
     ]
 
 
-def posterior_of(model: Any) -> Posterior:
-    """Return a posterior, given itself or a model that has one."""
-    if hasattr(model, "trace"):
-        return cast("Posterior", model)
-    if len(getattr(model, "posteriors_", [None])) != 1:
-        raise ValueError(
-            "A model of this many classes has no or several posteriors: pass one of "
-            "model.posteriors_."
-        )
-    return cast("Posterior", model.posterior_)
+def short_name(name: str, most: int = 24) -> str:
+    """Return a name, cut in the middle where it would leave no room for the picture.
 
-
-def short_name(name: str) -> str:
-    """Return the name of a column, cut where it would leave no room for the picture."""
-    return textwrap.shorten(name, 24, placeholder="…") if len(name) > 24 else name
+    Examples
+    --------
+    >>> short_name("number_of_bedrooms_on_the_first_floor")
+    'number_of_be…first_floor'
+    """
+    if len(name) <= most:
+        return name
+    return f"{name[: most // 2]}…{name[len(name) - most + most // 2 + 1 :]}"

@@ -44,7 +44,7 @@ def test_about(value, text):
 
 
 def test_no_number_of_an_ordinary_size_has_an_exponent():
-    for power in range(-4, 15):
+    for power in range(-4, 11):
         for lead in (1.0, 1.5, 9.99951):
             value = lead * 10.0**power
             text = plain(value)

@@ -83,7 +83,6 @@ def test_a_new_likelihood_is_one_class_and_one_registration(monkeypatch, tmp_pat
         """Outcomes say nothing, so that the draws are those of the prior."""
 
         name = "none"
-        mean_label = "prior mean of f"
 
     class PriorRegressor(ObliqueBARTRegressor):
         _likelihood = Ignored()
