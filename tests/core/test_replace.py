@@ -1,4 +1,4 @@
-"""Replaced columns in the engine: against plain predictions of the table with that column replaced."""
+"""Replaced columns in the engine: against plain predictions of tables with that column replaced."""
 
 from __future__ import annotations
 

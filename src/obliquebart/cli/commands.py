@@ -22,7 +22,7 @@ N_BURN = f"{LENGTH.n_burn}, or {RUN_LENGTHS['classification'].n_burn} for classe
 
 app = typer.Typer(
     help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
-    "see which rules the model found.",
+    "see which columns matter.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -232,30 +232,37 @@ def summary(
     model_file: ModelFile,
     data: Annotated[
         str | None,
-        typer.Argument(help="Rows at which to look at f, and at errors.", metavar="[DATA]"),
+        typer.Argument(help="Rows at which to look at importance, f and errors.", metavar="[DATA]"),
     ] = None,
     target: Target = None,
     rows: Annotated[int, typer.Option(help="Rows of DATA at which to look at f.")] = 10,
     top: Annotated[int, typer.Option(help="Columns and pairs to list.", min=1)] = 10,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="Also show which columns the rules of the trees use.")
+    ] = False,
     n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     as_json: AsJson = False,
 ) -> None:
-    """Show whether the chains have converged, and which rules the model found."""
+    """Show which columns matter, how large the errors are, and whether the chains agree."""
     screen = Screen(as_json)
     model = results.load_model(model_file, n_jobs)
     X = y = None
     if data is not None:
         X, y = _rows_for(model, read_data(data, delimiter, decimal), target, required=False)
     judged = model.summary(X, rows=rows)
+    importance = results.importance(model, X)
     findings = results.findings(model, top)
     scores = None if y is None else results.scores(model, X, y)
-    screen.show(*results.model_parts(model), *results.summary_parts(judged))
-    screen.show(*results.findings_parts(findings), *results.scores_parts(scores, model, X, y))
+    screen.show(*results.model_parts(model), *results.importance_parts(importance, top))
+    screen.show(*results.scores_parts(scores, model, X, y), *results.summary_parts(judged))
+    if rules:
+        screen.show(*results.findings_parts(findings))
     screen.finish(
         {
             **results.model_to_dict(model),
+            "importance": None if importance is None else importance.to_dict(),
             **judged.to_dict(),
             "rules": {label: finding.to_dict() for label, finding in findings.items()},
             "scores": scores,

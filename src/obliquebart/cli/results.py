@@ -13,8 +13,10 @@ from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import diagnostics_table, plain_table
 from obliquebart.cli.write_table import NamedArrays
 from obliquebart.explain.evaluation import evaluate, score_text
+from obliquebart.explain.importance import ImportanceTable
 from obliquebart.explain.overview import (
     RuleOverview,
+    importance_overview,
     is_training_data,
     labelled_posteriors,
     rule_overview,
@@ -56,6 +58,28 @@ def summary_parts(summary: ModelSummary) -> list[Table | str]:
         if shares:
             parts.append(f"Accepted moves: {', '.join(shares)}.")
     return [*parts, verdict_text(summary.verdict)]
+
+
+NO_IMPORTANCE = (
+    "To see which columns matter, give a table: obliquebart summary MODEL DATA, for example the "
+    "training data."
+)
+
+
+def importance(model: Any, X: Any) -> ImportanceTable | None:
+    """Return which columns matter for these rows or those of the training, if there are any."""
+    if X is None and model._fitted.training is None:
+        return None
+    table: ImportanceTable = model.importance(X)
+    return table
+
+
+def importance_parts(table: ImportanceTable | None, top: int) -> list[Table | str]:
+    """Return a table of the most important columns, or how to get one."""
+    if table is None:
+        return [NO_IMPORTANCE]
+    overview = importance_overview(table, top)
+    return [plain_table(overview.title, overview.headings, overview.rows)]
 
 
 def findings(model: Any, top: int) -> dict[str, RuleOverview]:

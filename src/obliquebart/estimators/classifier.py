@@ -48,6 +48,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         for a single class.
     posterior_ : Posterior
         The only one, for two classes.
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares of `importance()`, which sum to one; computed when first asked for.
     n_features_in_ : int
         Columns of X.
     feature_names_in_ : ndarray of str

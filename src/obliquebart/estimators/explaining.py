@@ -140,7 +140,7 @@ class Explaining:
         >>> X = np.random.default_rng(0).uniform(size=(100, 3))
         >>> model = ObliqueBARTRegressor(n_trees=20, n_burn=100, n_draws=50, random_state=0)
         >>> effect = model.fit(X, 5 * X[:, 1]).effects(X, "x1", n_points=4)
-        >>> effect.points.shape, effect.mean[-1] > effect.mean[0] + 3
+        >>> effect.points.shape, bool(effect.mean[-1] > effect.mean[0] + 3)
         ((4,), True)
         """
         check_is_fitted(self)

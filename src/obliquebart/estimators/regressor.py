@@ -44,6 +44,8 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     ----------
     posterior_ : Posterior
         The draws: `posterior_.predict(X)`, `posterior_.trace`.
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares of `importance()`, which sum to one; computed when first asked for.
     n_features_in_ : int
         Columns of X.
     feature_names_in_ : ndarray of str

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart.display.numbers import plain
-from obliquebart.display.tables import aligned
+from obliquebart.display.tables import TextTable, aligned, notebook_html
+from obliquebart.display.words import probability_of
 from obliquebart.explain.replaced import FloatArray, Replaced, Sampled, engine_order
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
@@ -94,19 +95,27 @@ class Effect:
         """Whether a point stands for missing values."""
         return np.array([point is None or point != point for point in self.points.tolist()])
 
-    @property
-    def quantity(self) -> str:
-        """What the numbers are, for an axis."""
-        if not self.is_probability:
-            return "difference to the average prediction" if self.centered else "average prediction"
-        name = f"P({self.classes[0]})" if len(self.classes) == 1 else "probability"
+    def quantity(self, target: str | None = None) -> str:
+        """Say what the numbers are, for an axis; `target` names what is predicted."""
+        if self.is_probability:
+            several = "probability" if target is None else f"probability of each {target}"
+            name = probability_of(self.classes[0], target) if len(self.classes) == 1 else several
+        else:
+            name = "prediction" if target is None else f"predicted {target}"
         return f"{name}, difference to the average" if self.centered else f"average {name}"
 
     def __repr__(self) -> str:
         return str(self)
 
     def __str__(self) -> str:
-        title = f"{self.quantity} by {self.column}"
+        title, headings, rows = self._table()
+        return "\n".join([title, "", *aligned([headings, *rows])])
+
+    def _repr_html_(self) -> str:
+        return notebook_html([self._table()])
+
+    def _table(self) -> TextTable:
+        title = f"{self.quantity()} by {self.column}"
         if self.mean.ndim == 1:
             headings = [self.column, "mean", f"{self.coverage:.0%} interval"]
             numbers = [
@@ -117,7 +126,7 @@ class Effect:
             headings = [self.column, *map(str, self.classes)]
             numbers = [[plain(mean) for mean in row] for row in self.mean.tolist()]
         rows = [[label, *row] for label, row in zip(self.labels, numbers, strict=True)]
-        return "\n".join([title, "", *aligned([headings, *rows])])
+        return TextTable(title, headings, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, without the draws."""
@@ -163,8 +172,6 @@ def column_effect(
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
     if not posteriors:
         raise ValueError("A model of a single class has no effects: it always predicts that class.")
-    if table.n_rows == 0:
-        raise ValueError("X has no rows to average over.")
     j = column_position(encoding, column)
     number = int(engine_order(encoding)[j])
     grid = _grid(encoding, j, table, number, check_count("n_points", n_points, 2))

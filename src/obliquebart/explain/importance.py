@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart.display.numbers import plain
-from obliquebart.display.tables import aligned
+from obliquebart.display.tables import TextTable, aligned, notebook_html
 from obliquebart.explain.replaced import FloatArray, Sampled, engine_order
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
@@ -102,10 +102,16 @@ class ImportanceTable(Sequence[Importance]):
         return str(self)
 
     def __str__(self) -> str:
+        _, headings, rows = self._table()
+        return "\n".join([*aligned([headings, *rows]), "", *EXPLANATION])
+
+    def _repr_html_(self) -> str:
+        return notebook_html([self._table(), " ".join(EXPLANATION)])
+
+    def _table(self) -> TextTable:
         headings = ["column", "share", f"{self.coverage:.0%} interval", "change"]
-        shown = [[row.column, *cells(row)] for row in self.rows]
-        lines = aligned([headings, *shown])
-        return "\n".join([*lines, "", *EXPLANATION])
+        rows = [[row.column, *cells(row)] for row in self.rows]
+        return TextTable("Columns by importance", headings, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, without the draws."""
@@ -154,7 +160,7 @@ def column_importance(
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
     shares = changes = np.zeros((1, len(encoding.names)))
     n_rows = table.n_rows
-    if posteriors and n_rows > 0:
+    if posteriors:
         sampled = Sampled(posteriors, table, (max_rows, max_draws), n_jobs)
         n_rows = sampled.n_rows
         shares, changes = _shares(sampled, check_seed(random_state))

@@ -1,10 +1,11 @@
-"""An overview of the rules of a model, as tables for a screen or a page."""
+"""An overview of the columns and rules of a model, as tables for a screen or a page."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 from obliquebart.display.tables import TextTable
+from obliquebart.explain.importance import ImportanceTable, cells
 from obliquebart.explain.rules import (
     Inclusion,
     Interaction,
@@ -18,6 +19,16 @@ from obliquebart.explain.rules import (
 )
 from obliquebart.model.training import differences
 from obliquebart.posterior.posterior import Posterior
+
+
+def importance_overview(table: ImportanceTable, top: int = 10) -> TextTable:
+    """Return the columns that matter most as a table with a heading that explains itself."""
+    of = "" if len(table) <= top else f" (of {len(table)})"
+    return TextTable(
+        f"Columns by importance{of}: variance of predictions lost when the column is shuffled",
+        ["column", "kind", "share", f"{table.coverage:.0%} interval", "change of prediction"],
+        [[row.column, row.kind, *cells(row)] for row in table[:top]],
+    )
 
 
 class RuleOverview(NamedTuple):

@@ -30,7 +30,7 @@ from obliquebart.plots.style import (
     new_axes,
     short_name,
 )
-from obliquebart.plots.subject import class_position, probability_of
+from obliquebart.plots.subject import class_position, short_probability_of
 from obliquebart.plots.ticks import plain_ticks
 
 __all__ = ["calibration", "coverage", "fit", "residuals"]
@@ -121,8 +121,8 @@ def _class_drawing(draw: Callable[[Any, Axes, int | None], None]) -> ClassDrawin
         evaluation = _evaluation(model, X, y)
         code = None
         if class_ is not None:
-            is_classes = isinstance(evaluation, ClassEvaluation)
-            code = class_position(evaluation.classes.tolist() if is_classes else [], class_)
+            classes = getattr(evaluation, "classes", np.zeros(0)).tolist()
+            code = class_position(classes, class_)
         ax = new_axes(ax)
         draw(evaluation, ax, code)
         return ax
@@ -207,7 +207,7 @@ def _fit_of_two_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
         )
     ax.set(
         xlabel="rows, sorted by probability",
-        ylabel=probability_of(evaluation.classes[1], evaluation.target),
+        ylabel=short_probability_of(evaluation.classes[1], evaluation.target),
         ylim=(-0.12, 1.12),
     )
     plain_ticks(ax, y="percent")
@@ -278,7 +278,7 @@ def _residuals_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None
 def _residuals_of_classes(evaluation: ClassEvaluation, ax: Axes, code: int | None) -> None:
     groups = _groups(evaluation, code)
     mean, share = groups.mean, groups.share
-    error = np.sqrt(np.maximum(mean * (1.0 - mean), 1e-12) / groups.count)
+    error = np.sqrt(np.maximum(mean * (1.0 - mean), 1e-12) / groups.size)
     ax.fill_between(mean, -2 * error, 2 * error, color=INK, alpha=0.1, lw=0, label="chance")
     ax.plot(mean, share - mean, "o-", color=ACCENT, label="a group of rows")
     ax.set(xlabel=f"predicted {_probability(evaluation, code)}", ylabel="true share - predicted")
@@ -392,7 +392,7 @@ def _name(evaluation: Evaluation) -> str:
 def _probability(evaluation: ClassEvaluation, code: int | None) -> str:
     if code is None and len(evaluation.classes) != 2:
         return f"probability of each {_name(evaluation)}"
-    return probability_of(evaluation.classes[1 if code is None else code], evaluation.target)
+    return short_probability_of(evaluation.classes[1 if code is None else code], evaluation.target)
 
 
 class _Groups(NamedTuple):
@@ -402,7 +402,7 @@ class _Groups(NamedTuple):
     """Of the probabilities."""
     share: FloatArray
     """Of rows that have the class."""
-    count: FloatArray
+    size: FloatArray
     """Rows."""
     low: FloatArray
     """Below it lies the share of a right model with probability 2.5%."""
@@ -431,6 +431,6 @@ def _groups(evaluation: ClassEvaluation, code: int | None) -> _Groups:
         groups.append(np.concatenate([before, last]))
     mean = np.array([probability[group].mean() for group in groups])
     share = np.array([true[group].mean() for group in groups])
-    count = np.array([len(group) for group in groups], dtype=np.float64)
-    low, high = (binom.ppf(q, count, mean) / count for q in (0.025, 0.975))
-    return _Groups(mean, share, count, low, high)
+    size = np.array([len(group) for group in groups], dtype=np.float64)
+    low, high = (binom.ppf(q, size, mean) / size for q in (0.025, 0.975))
+    return _Groups(mean, share, size, low, high)

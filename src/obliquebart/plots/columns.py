@@ -20,7 +20,7 @@ from obliquebart.plots.style import (
     new_axes,
     short_name,
 )
-from obliquebart.plots.ticks import plain_ticks
+from obliquebart.plots.ticks import Kind, plain_ticks, ticks_at, ticks_within
 from obliquebart.validation import check_count
 
 __all__ = ["effects", "importance"]
@@ -69,9 +69,9 @@ def importance(
     )
     ax.plot([row.share for row in shown], position, "o", color=INK, ms=5.5, label="mean")
     _list_names(ax, [row.column for row in shown])
-    ax.set_xlim(left=0.0)
+    ax.set_xlim(left=0.0, right=max(ax.get_xlim()[1], 0.02))
     plain_ticks(ax, x="percent")
-    ax.set_xlabel("variance of predictions lost without the column")
+    ax.set_xlabel("variance of predictions lost when the column is shuffled")
     title = f"{len(shown)} of {len(table)} columns" if len(table) > len(shown) else None
     legend_above(ax, title=title)
     return ax
@@ -108,8 +108,9 @@ def effects(
     coverage : float, default=0.9
         Of the intervals.
     target : str, optional
-        What is predicted, with its unit, for the axis.
+        What is predicted, for the axis; by default what the model calls it.
     """
+    target = target or getattr(model, "target_name_", None)
     if isinstance(model, Effect):
         effect = model
     elif column is None:
@@ -117,18 +118,18 @@ def effects(
     else:
         effect = model.effects(X, column, centered=centered, coverage=coverage)
     curves = _curves(effect)
-    label = effect.quantity
-    if target is not None:
-        label = f"{target}: {label}"
+    label = effect.quantity(None if target is None else short_name(target))
+    kind: Kind = "percent" if effect.is_probability else "number"
     is_list = effect.kind == "categorical"
     height = 1.3 + (0.3 + 0.12 * len(curves)) * len(effect.points) if is_list else 4.8
     ax = new_axes(ax, height=max(height, 2.4))
     if is_list:
         _draw_levels(ax, effect, curves)
-        ax.set_xlabel(label)
-        ax.set_title(short_name(effect.column), loc="left")
+        plain_ticks(ax, x=kind)
+        ax.set(xlabel=label, ylabel=short_name(effect.column))
     else:
         _draw_numbers(ax, effect, curves)
+        plain_ticks(ax, y=kind)
         ax.set(xlabel=short_name(effect.column), ylabel=label)
     if len(curves) > 1:
         n_classes = len(effect.classes)
@@ -194,6 +195,10 @@ def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
         ax.plot(x, curve.mean[~missing], label=curve.label, **style)
     if effect.centered:
         ax.axhline(0.0, color=INK, lw=1.0, ls="--")
+    if few:
+        ticks_at(ax.xaxis, x.tolist())
+    else:
+        ticks_within(ax.xaxis, float(x[0]), float(x[-1]))
     if missing.any():
         _draw_missing(ax, x, missing, curves)
     if not few:

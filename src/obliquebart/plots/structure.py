@@ -51,13 +51,11 @@ def inclusion(
     class_ : label, optional
         Of more than two classes, the one whose trees to look at; unless given, all of them.
     """
-    table: list[Inclusion] = (
-        model
-        if isinstance(model, list)
-        else variable_inclusion(
-            list(map(Rules, subject_of(model, class_).parts.values())), coverage
-        )
-    )
+    if isinstance(model, list):
+        table: list[Inclusion] = model
+    else:
+        rules = [Rules(posterior) for posterior in subject_of(model, class_).parts.values()]
+        table = variable_inclusion(rules, coverage)
     shown = table[: check_count("top", top, 1)]
     ax = new_axes(ax, height=1.2 + 0.3 * len(shown))
     position = np.arange(len(shown))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.display.words import probability_of
 from obliquebart.plots.style import short_name
 from obliquebart.posterior.posterior import Posterior
 
@@ -45,7 +46,8 @@ class Subject(NamedTuple):
             return f"predicted {self.name}"
         if not self.classes:
             return "probability"
-        return probability_of(self.classes[-1 if self.chosen is None else self.chosen], self.target)
+        chosen = -1 if self.chosen is None else self.chosen
+        return short_probability_of(self.classes[chosen], self.target)
 
 
 def subject_of(model: Any, class_: Any = None) -> Subject:
@@ -66,7 +68,7 @@ def subject_of(model: Any, class_: Any = None) -> Subject:
 def class_position(classes: list[Any], class_: Any) -> int:
     """Return the position of a label, or say which there are."""
     if class_ in classes:
-        return cast(int, classes.index(class_))
+        return classes.index(class_)
     if not classes:
         raise ValueError(f"class_={class_!r}, but the outcome of this model has no classes.")
     known = ", ".join(map(repr, classes[:SHOWN_CLASSES]))
@@ -74,8 +76,7 @@ def class_position(classes: list[Any], class_: Any) -> int:
     raise ValueError(f"class_={class_!r} is none of the classes of the model: {known}{more}.")
 
 
-def probability_of(label: Any, target: str | None) -> str:
-    """Return the words for the probability of a label."""
-    if target is None:
-        return f"probability of {short_name(str(label))}"
-    return f"probability that {short_name(target)} is {short_name(str(label))}"
+def short_probability_of(label: Any, target: str | None) -> str:
+    """Name the probability of a label, in words that fit beside an axis."""
+    name = None if target is None else short_name(target)
+    return probability_of(short_name(str(label)), name)

@@ -75,9 +75,8 @@ def surface(
     if values.shape[-1] > 2 and subject.chosen is None:
         _draw_classes(ax, subject, ticks, values.argmax(axis=-1))
     else:
-        _draw_surface(
-            ax, subject, ticks, values[..., -1 if subject.chosen is None else subject.chosen]
-        )
+        shown = -1 if subject.chosen is None else subject.chosen
+        _draw_surface(ax, subject, ticks, values[..., shown])
     _draw_rows(ax, ticks, encoded)
     names = encoding.names
     ax.set(xlabel=short_name(names[first]), ylabel=short_name(names[second]))

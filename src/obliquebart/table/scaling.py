@@ -95,7 +95,7 @@ class ColumnScale:
         Examples
         --------
         >>> scale = ColumnScale.fit(np.array([0.0, 1.0, 10.0]), "blend")
-        >>> scale.undo(scale.apply(np.array([0.5, 10.0, 20.0])))
+        >>> scale.undo(scale.apply(np.array([0.5, 10.0, 20.0]))).round(6)
         array([ 0.5, 10. , 20. ])
         """
         scaled = np.asarray(scaled, dtype=np.float64)

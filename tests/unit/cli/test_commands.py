@@ -142,17 +142,36 @@ def test_predict_warns_of_unseen_levels(folder):
 def test_summary(folder):
     result = run("summary", folder / "y.obart", folder / "data.csv", "-t", "y", "--rows", "3")
     words = " ".join(result.stdout.split())
-    for expected in ("f[74]", "Columns by use", "Pairs that share", "training rows", "RMSE"):
-        assert expected in words
+    # What matters most comes first.
+    expected = ("Columns by importance", "Errors (training rows", "RMSE", "f[74]", "Accepted moves")
+    assert list(expected) == sorted(expected, key=words.index)
+    assert "Columns by use" not in words
     alone = run("summary", folder / "l.obart").stdout
     assert "Accepted moves" in alone
     assert "f[" not in alone
+    assert "To see which columns matter, give a table" in " ".join(alone.split())
+    rules = run("summary", folder / "l.obart", "--rules").stdout
+    assert "Columns by use" in rules
+    assert "Pairs that share" in rules
     answer = json.loads(run("summary", folder / "l.obart", "--json").stdout)
+    assert answer["importance"] is None
     assert answer["classes"] == ["high", "low"]
     assert {row["column"] for row in answer["rules"][""]["variable_inclusion"]} == {
         *("age", "bmi", "noise", "colour")
     }
     assert answer["scores"] is None
+
+
+def test_summary_has_importances_of_given_rows_or_of_the_training(folder, tmp_path):
+    answer = json.loads(run("summary", folder / "y.obart", folder / "data.csv", "--json").stdout)
+    found = {row["column"]: row["share"] for row in answer["importance"]["columns"]}
+    assert set(found) == {"age", "bmi", "noise", "colour"}
+    path = tmp_path / "with_data.obart"
+    small_models.regressor().save(path, include_data=True)
+    words = run("summary", path, "--top", "1").stdout
+    first = small_models.regressor().importance()[0]
+    assert f"{first.share:.1%}" in words
+    assert "(of 4)" in words
 
 
 def test_summary_finds_the_only_other_column(folder, tmp_path):

@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 
 import numpy as np
+import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
-from helpers import small_models
+from helpers import estimators, small_models
 from obliquebart import ObliqueBARTRegressor, plots
 from obliquebart.explain.evaluation import evaluate
 from obliquebart.plots.style import ACCENT, SECOND, chain_styles
@@ -90,8 +91,6 @@ def test_trace():
         plots.trace(model, ["tau"])
     with pytest.raises(ValueError, match="need 1 axes"):
         plots.trace(model, ["depth"], [])
-    with pytest.raises(ValueError, match="posteriors_"):
-        plots.trace(cases()["three classes"][0])
 
 
 def test_long_chains_are_thinned_for_the_eye():
@@ -100,6 +99,68 @@ def test_long_chains_are_thinned_for_the_eye():
     )
     line = plots.trace(model, ["sigma"])[0].lines[0]
     assert len(line.get_xdata()) <= 1000
+
+
+@pytest.mark.parametrize("kind", ["regression", "two classes", "three classes"])
+def test_importance(kind):
+    model, X, _ = cases()[kind]
+    ax = drawn(plots.importance(model, top=2))
+    table = model.importance()
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == [r.column for r in table[:2]]
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [row.share for row in table[:2]])
+    assert "2 of 4 columns" in ax.get_legend().get_title().get_text()
+    given = plt.subplots()[1]
+    assert plots.importance(model.importance(X), ax=given) is given
+
+
+@pytest.mark.parametrize("kind", ["regression", "two classes", "three classes"])
+def test_effects_of_a_number(kind):
+    model, X, _ = cases()[kind]
+    name = X.columns[0]
+    ax = drawn(plots.effects(model, X, name, target="it"))
+    assert ax.get_xlabel() == name
+    assert "it" in ax.get_ylabel()
+    n_curves = 3 if kind == "three classes" else 1
+    assert len(ax.collections) == n_curves  # bands
+    effect = model.effects(X, name)
+    mean = effect.mean.reshape(len(effect.points), -1)
+    for k in range(n_curves):
+        np.testing.assert_array_equal(ax.lines[k].get_ydata(), mean[:, k])
+    assert len({line.get_linestyle() for line in ax.lines[:n_curves]}) == n_curves
+    if kind == "three classes":
+        texts = [text.get_text() for text in ax.get_legend().get_texts()]
+        assert texts == ["setosa", "versicolor", "virginica"]
+    given = plt.subplots()[1]
+    assert plots.effects(effect, ax=given) is given
+    with pytest.raises(ValueError, match="Name the column"):
+        plots.effects(model, X)
+
+
+@pytest.mark.parametrize("kind", ["regression", "two classes"])
+def test_effects_of_a_category(kind):
+    model, X, _ = cases()[kind]
+    ax = drawn(plots.effects(model, X, "colour", centered=True))
+    effect = model.effects(X, "colour", centered=True)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == list(effect.points)
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), effect.mean)
+    assert "difference" in ax.get_xlabel()
+
+
+def test_effects_with_missing_values_and_many_classes():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"size": rng.uniform(size=240), "few": rng.integers(0, 3, 240)})
+    X.loc[::4, "size"] = np.nan
+    labels = np.array([f"class {i % 12}" for i in range(240)])
+    model = estimators.classifier(n_burn=10, n_draws=10).fit(X, labels)
+    ax = drawn(plots.effects(model, X, "size"))
+    assert "missing" in [text.get_text() for text in ax.texts]
+    assert "8 of 12 classes" in ax.get_legend().get_title().get_text()
+    few = drawn(plots.effects(model, X, "few"))
+    assert [tick.get_text() for tick in few.get_xticklabels()] == ["0", "1", "2"]
+    X["few"] = X["few"].astype(str)
+    named = estimators.classifier(n_burn=10, n_draws=10).fit(X, labels)
+    levels = drawn(plots.effects(named, X, "few"))
+    assert len({line.get_marker() for line in levels.lines}) == 8
 
 
 def test_inclusion():

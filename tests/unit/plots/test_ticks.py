@@ -79,7 +79,7 @@ def test_labels_are_distinct_true_and_apart(size):
 
 def test_numbers_of_ordinary_size_have_no_exponent():
     for low, high in RANGES:
-        if 0.01 <= high - low and abs(high) < 1e12:
+        if high - low >= 0.01 and abs(high) < 1e12:
             ticks = list(np.linspace(low, high, 4))
             assert not any("e" in text for text in PlainFormatter().labels(ticks, ticks))
 
