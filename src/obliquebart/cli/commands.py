@@ -295,7 +295,7 @@ def report(
     model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
     X, y = _rows_for(model, file, target, required=True)
-    write_report(model, X, y, path, title=title or model_file.stem, source=Path(file.name).name)
+    write_report(model, X, y, path, title=title, source=Path(file.name).name)
     screen.say(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
     screen.finish({"report": str(path), "bytes": path.stat().st_size})
 

@@ -51,15 +51,22 @@ def escape(text: str) -> str:
     return html.escape(text)
 
 
-def html_table(table: TextTable, heading: Callable[[str], str] = escape) -> str:
-    """Return a `table` element with numbers on the right; `heading` makes HTML of a heading."""
+def html_table(
+    table: TextTable,
+    heading: Callable[[str], str] = escape,
+    row_heading: Callable[[str], str] = escape,
+) -> str:
+    """Return a `table` element with numbers on the right.
+
+    `heading` makes HTML of the title and the headings, `row_heading` of the first cell of a row.
+    """
     classes = [_class_of(j, [row[j] for row in table.rows]) for j in range(len(table.headings))]
     head = "".join(
         f'<th scope="col"{cls}>{heading(text)}</th>'
         for cls, text in zip(classes, table.headings, strict=True)
     )
     body = "".join(
-        f'<tr><th scope="row"{classes[0]}>{heading(row[0])}</th>'
+        f'<tr><th scope="row"{classes[0]}>{row_heading(row[0])}</th>'
         + "".join(
             f"<td{cls}>{escape(cell)}</td>" for cls, cell in zip(classes[1:], row[1:], strict=True)
         )
@@ -67,7 +74,7 @@ def html_table(table: TextTable, heading: Callable[[str], str] = escape) -> str:
         for row in table.rows
     )
     return (
-        f"<table><caption>{escape(table.title)}</caption>"
+        f"<table><caption>{heading(table.title)}</caption>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
     )
 

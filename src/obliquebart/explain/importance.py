@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from obliquebart.display.numbers import plain
+from obliquebart.display.numbers import about
 from obliquebart.display.tables import TextTable, aligned, notebook_html
 from obliquebart.explain.replaced import FloatArray, Sampled, engine_order
 from obliquebart.table import Encoding
@@ -132,7 +132,7 @@ EXPLANATION = (
 
 def cells(row: Importance) -> list[str]:
     """Return the numbers of a row as texts."""
-    return [f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}", plain(row.change)]
+    return [f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}", about(row.change, 3)]
 
 
 def in_words(table: Sequence[Importance], top: int = 3) -> str:

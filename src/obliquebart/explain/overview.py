@@ -74,7 +74,14 @@ class RuleOverview(NamedTuple):
         return [
             TextTable(
                 f"Columns by use{of}",
-                ["column", "kind", "share of rules", "90% interval", "draws", "prior"],
+                [
+                    "column",
+                    "kind",
+                    "share of rules",
+                    "90% interval",
+                    "draws with it",
+                    "share by prior",
+                ],
                 [
                     [
                         *(row.column, row.kind, _share(row.share), _interval(row.low, row.high)),

@@ -26,6 +26,7 @@ from obliquebart.plots.style import (
     INK,
     SECOND,
     documented,
+    label_axes,
     legend_above,
     new_axes,
     short_name,
@@ -173,7 +174,7 @@ def _fit_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
     ends = [min(mean.min(), observed.min()), max(mean.max(), observed.max())]
     ax.plot(ends, ends, color=INK, lw=1.0, ls="--")
     name = _name(evaluation)
-    ax.set(xlabel=f"predicted {name}", ylabel=f"observed {name}")
+    label_axes(ax, x=f"predicted {name}", y=f"observed {name}")
     plain_ticks(ax, x="number", y="number")
     legend_above(ax)
 
@@ -205,11 +206,9 @@ def _fit_of_two_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
             mew=0.8,
             label=f"is {short_name(str(evaluation.classes[code]))}",
         )
-    ax.set(
-        xlabel="rows, sorted by probability",
-        ylabel=short_probability_of(evaluation.classes[1], evaluation.target),
-        ylim=(-0.12, 1.12),
-    )
+    shown = short_probability_of(evaluation.classes[1], evaluation.target)
+    label_axes(ax, x="rows, sorted by probability", y=shown)
+    ax.set_ylim(-0.12, 1.12)
     plain_ticks(ax, y="percent")
     ax.set_xticks([])
     legend_above(ax)
@@ -230,7 +229,8 @@ def _fit_of_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
         for code, group in zip(shown, groups, strict=True)
     ]
     ax.set_yticks(position, names)
-    ax.set(xlabel=f"probability of the true {_name(evaluation)}", xlim=(-0.02, 1.02))
+    label_axes(ax, x=f"probability of the true {_name(evaluation)}")
+    ax.set_xlim(-0.02, 1.02)
     plain_ticks(ax, x="percent")
     ax.set_ylim(len(shown) - 0.5, -0.5)
     legend_above(ax, 3)
@@ -270,7 +270,7 @@ def _residuals_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None
         label="median of a tenth of the rows",
     )
     name = _name(evaluation)
-    ax.set(xlabel=f"predicted {name}", ylabel=f"{name}, observed - predicted")
+    label_axes(ax, x=f"predicted {name}", y=f"{name}, observed - predicted")
     plain_ticks(ax, x="number", y="number")
     legend_above(ax)
 
@@ -281,7 +281,7 @@ def _residuals_of_classes(evaluation: ClassEvaluation, ax: Axes, code: int | Non
     error = np.sqrt(np.maximum(mean * (1.0 - mean), 1e-12) / groups.size)
     ax.fill_between(mean, -2 * error, 2 * error, color=INK, alpha=0.1, lw=0, label="chance")
     ax.plot(mean, share - mean, "o-", color=ACCENT, label="a group of rows")
-    ax.set(xlabel=f"predicted {_probability(evaluation, code)}", ylabel="true share - predicted")
+    label_axes(ax, x=f"predicted {_probability(evaluation, code)}", y="true share - predicted")
     plain_ticks(ax, x="percent", y="percent")
     legend_above(ax)
 
@@ -318,7 +318,7 @@ def _pit_histogram(evaluation: RegressionEvaluation, ax: Axes) -> None:
     ax.axhspan(low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is right")
     ax.axhline(1.0, color=INK, lw=1.0, ls="--")
     name = _name(evaluation)
-    ax.set(xlabel=f"predicted probability of less than the true {name}", ylabel="rows / expected")
+    label_axes(ax, x=f"predicted probability of less than the true {name}", y="rows / expected")
     ax.set_xlim(0.0, 1.0)
     plain_ticks(ax, x="percent", y="number")
     ax.set_ylim(0.0, 1.05 * max(float(counts.max()) * N_BINS / n_rows, high))
@@ -340,12 +340,8 @@ def _reliability(evaluation: ClassEvaluation, ax: Axes, code: int | None) -> Non
     )
     ax.plot(groups.mean, groups.share, "o-", color=ACCENT, ms=6, label="a group of rows")
     margin = 0.02 * end
-    ax.set(
-        xlabel=f"predicted {_probability(evaluation, code)}",
-        ylabel="true share of the group",
-        xlim=(-margin, end + margin),
-        ylim=(-margin, end + margin),
-    )
+    label_axes(ax, x=f"predicted {_probability(evaluation, code)}", y="true share of the group")
+    ax.set(xlim=(-margin, end + margin), ylim=(-margin, end + margin))
     plain_ticks(ax, x="percent", y="percent")
     legend_above(ax)
 
@@ -370,12 +366,8 @@ def coverage(evaluation: Evaluation, ax: Axes) -> None:
     ax.plot([0, 1], [0, 1], color=INK, lw=1.0, ls="--")
     observed = [evaluation.coverage_at(value) for value in level]
     ax.plot(level, observed, color=ACCENT, lw=2.2, label="observed")
-    ax.set(
-        xlabel="probability of the interval",
-        ylabel=f"rows with {_name(evaluation)} in it",
-        xlim=(0.0, 1.0),
-        ylim=(0.0, 1.0),
-    )
+    label_axes(ax, x="probability of the interval", y="rows inside")
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
     plain_ticks(ax, x="percent", y="percent")
     legend_above(ax)
 

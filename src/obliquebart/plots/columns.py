@@ -16,6 +16,7 @@ from obliquebart.plots.style import (
     INK,
     chain_styles,
     documented,
+    label_axes,
     legend_above,
     new_axes,
     short_name,
@@ -29,6 +30,8 @@ __all__ = ["effects", "importance"]
 MAX_CLASSES = 8
 # A number with so few values is drawn as points.
 FEW_VALUES = 6
+# More bands than this hide each other and are drawn faintly.
+FEW_BANDS = 3
 MARKERS = "osD^vPX*"
 
 
@@ -71,7 +74,7 @@ def importance(
     _list_names(ax, [row.column for row in shown])
     ax.set_xlim(left=0.0, right=max(ax.get_xlim()[1], 0.02))
     plain_ticks(ax, x="percent")
-    ax.set_xlabel("variance of predictions lost when the column is shuffled")
+    label_axes(ax, x="variance of predictions lost when the column is shuffled")
     title = f"{len(shown)} of {len(table)} columns" if len(table) > len(shown) else None
     legend_above(ax, title=title)
     return ax
@@ -126,11 +129,11 @@ def effects(
     if is_list:
         _draw_levels(ax, effect, curves)
         plain_ticks(ax, x=kind)
-        ax.set(xlabel=label, ylabel=short_name(effect.column))
+        label_axes(ax, x=label, y=short_name(effect.column))
     else:
         _draw_numbers(ax, effect, curves)
         plain_ticks(ax, y=kind)
-        ax.set(xlabel=short_name(effect.column), ylabel=label)
+        label_axes(ax, x=short_name(effect.column), y=label)
     if len(curves) > 1:
         n_classes = len(effect.classes)
         title = f"{len(curves)} of {n_classes} classes" if len(curves) < n_classes else None
@@ -184,6 +187,7 @@ def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
     missing = effect.is_missing
     x = effect.points[~missing].astype(np.float64)
     few = len(x) <= FEW_VALUES
+    band = 0.22 if len(curves) <= FEW_BANDS else 0.08
     for curve in curves:
         low, high = curve.low[~missing], curve.high[~missing]
         mark = curve.marker if few else ""
@@ -191,7 +195,7 @@ def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
         if few:
             ax.vlines(x, low, high, color=curve.color, lw=3, alpha=0.6)
         else:
-            ax.fill_between(x, low, high, color=curve.color, alpha=0.22, lw=0)
+            ax.fill_between(x, low, high, color=curve.color, alpha=band, lw=0)
         ax.plot(x, curve.mean[~missing], label=curve.label, **style)
     if effect.centered:
         ax.axhline(0.0, color=INK, lw=1.0, ls="--")

@@ -16,6 +16,7 @@ from obliquebart.plots.style import (
     INK,
     SECOND,
     documented,
+    label_axes,
     legend_above,
     new_axes,
     short_name,
@@ -78,7 +79,7 @@ def inclusion(
     ax.set_xlim(left=0.0)
     ax.grid(axis="x", color=INK, alpha=0.15)
     plain_ticks(ax, x="percent")
-    ax.set_xlabel("share of rules that use the column")
+    label_axes(ax, x="share of rules that use the column")
     title = f"{len(shown)} of {len(table)} columns" if len(table) > len(shown) else None
     legend_above(ax, title=title)
     return ax

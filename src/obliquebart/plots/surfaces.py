@@ -121,11 +121,13 @@ def _draw_classes(ax: Axes, subject: Subject, ticks: list[_Ticks], codes: NDArra
         if not here.all():
             _rasterise(ax.contour(x, y, here, levels=[0.5], colors="white", linewidths=1.2))
         row, column = _middle(here)
+        # Names at the edge stay inside.
+        side = ("left", "center", "right")[min(3 * column // GRID, 2)]
         ax.text(
             float(x[column]),
             float(y[row]),
             short_name(str(subject.classes[code])),
-            ha="center",
+            ha=side,
             va="center",
             color="white",
             path_effects=OUTLINE,

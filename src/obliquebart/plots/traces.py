@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from obliquebart.plots.style import INK, chain_styles
-from obliquebart.plots.subject import Subject, subject_of
+from obliquebart.plots.subject import subject_of
 from obliquebart.plots.ticks import plain_ticks
 from obliquebart.posterior.diagnostics import measure, scalar_names
 from obliquebart.posterior.posterior import Posterior
@@ -78,24 +78,33 @@ def trace(
     panels = np.empty(n_panels, dtype=object)
     panels[:] = given
     for i, (label, posterior) in enumerate(parts.items()):
-        mine = panels[i * len(chosen) : (i + 1) * len(chosen)]
-        for ax, name in zip(mine, chosen, strict=True):
-            _draw(ax, posterior, name, _title(subject, posterior, label, name))
-        if len(mine):
-            mine[-1].set_xlabel("kept draw (left of 0: before the first)", labelpad=2.0)
-    if n_panels and first.n_chains > 1:
-        # Below the first class; the others have the same lines.
-        below = panels[len(chosen) - 1]
-        below.legend(ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.35), frameon=False)
+        mine = list(panels[i * len(chosen) : (i + 1) * len(chosen)])
+        draw_traces(mine, posterior, chosen, subject.name, label, has_legend=i == 0)
     return panels
 
 
-def _title(subject: Subject, posterior: Posterior, label: str, name: str) -> str:
+def draw_traces(
+    panels: list[Axes],
+    posterior: Posterior,
+    names: Sequence[str],
+    target: str,
+    label: str = "",
+    *,
+    has_legend: bool = True,
+) -> None:
+    """Draw the traces of one posterior, one panel each; the label is put before their titles."""
     symbols = {scalar.name: scalar.symbol for scalar in posterior.likelihood.noise}
-    title = MEANINGS.get(name, symbols.get(name, name))
-    if name == "sigma" and name in symbols:
-        title += f", the noise of {subject.name}"
-    return f"{label}: {title}" if label else title
+    for ax, name in zip(panels, names, strict=True):
+        title = MEANINGS.get(name, symbols.get(name, name))
+        if name == "sigma" and name in symbols:
+            title += f", the noise of {target}"
+        _draw(ax, posterior, name, f"{label}: {title}" if label else title)
+    if panels:
+        panels[-1].set_xlabel("kept draw (left of 0: before the first)", labelpad=2.0)
+        if has_legend and posterior.n_chains > 1:
+            panels[-1].legend(
+                ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.35), frameon=False
+            )
 
 
 def _draw(ax: Axes, posterior: Posterior, name: str, title: str) -> None:
