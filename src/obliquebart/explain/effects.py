@@ -96,7 +96,17 @@ class Effect:
         return np.array([point is None or point != point for point in self.points.tolist()])
 
     def quantity(self, target: str | None = None) -> str:
-        """Say what the numbers are, for an axis; `target` names what is predicted."""
+        """Say what the numbers are, for an axis.
+
+        Parameters
+        ----------
+        target : str, optional
+            What is predicted, with its unit.
+
+        Returns
+        -------
+        str
+        """
         if self.is_probability:
             several = "probability" if target is None else f"probability of each {target}"
             name = probability_of(self.classes[0], target) if len(self.classes) == 1 else several
@@ -129,7 +139,13 @@ class Effect:
         return TextTable(title, headings, rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold, without the draws."""
+        """Return plain values that JSON can hold, without the draws.
+
+        Returns
+        -------
+        dict
+            With the attributes' names as keys.
+        """
         return {
             "column": self.column,
             "kind": self.kind,

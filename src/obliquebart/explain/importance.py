@@ -60,17 +60,17 @@ class ImportanceTable(Sequence[Importance]):
 
     Attributes
     ----------
-    rows : list of Importance
+    columns : list of Importance
         One for each column.
     draws : ndarray of shape (n_draws, n_columns)
-        Draws of the shares, in the order of the rows.
+        Draws of the shares, in the order of `columns`.
     coverage : float
         The probability of the intervals.
     n_rows : int
         How many rows were used.
     """
 
-    rows: list[Importance]
+    columns: list[Importance]
     draws: FloatArray
     coverage: float
     n_rows: int
@@ -81,21 +81,31 @@ class ImportanceTable(Sequence[Importance]):
     def __getitem__(self, key: slice) -> list[Importance]: ...
     def __getitem__(self, key: int | str | slice) -> Importance | list[Importance]:
         if not isinstance(key, str):
-            return self.rows[key]
-        for row in self.rows:
+            return self.columns[key]
+        for row in self.columns:
             if row.column == key:
                 return row
         raise KeyError(key)
 
     def __len__(self) -> int:
-        return len(self.rows)
+        return len(self.columns)
 
     def __iter__(self) -> Iterator[Importance]:
-        return iter(self.rows)
+        return iter(self.columns)
 
     def in_order(self, names: Sequence[str]) -> FloatArray:
-        """Return the shares in the order of these columns."""
-        share = {row.column: row.share for row in self.rows}
+        """Return the shares in the order of these columns.
+
+        Parameters
+        ----------
+        names : sequence of str
+            Names of columns.
+
+        Returns
+        -------
+        ndarray of shape (len(names),)
+        """
+        share = {row.column: row.share for row in self.columns}
         return np.array([share[name] for name in names])
 
     def __repr__(self) -> str:
@@ -110,13 +120,19 @@ class ImportanceTable(Sequence[Importance]):
 
     def _table(self) -> TextTable:
         headings = ["column", "share", f"{self.coverage:.0%} interval", "change"]
-        rows = [[row.column, *cells(row)] for row in self.rows]
+        rows = [[row.column, *cells(row)] for row in self.columns]
         return TextTable("Columns by importance", headings, rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold, without the draws."""
+        """Return plain values that JSON can hold, without the draws.
+
+        Returns
+        -------
+        dict
+            With the attributes' names as keys.
+        """
         return {
-            "columns": [row._asdict() for row in self.rows],
+            "columns": [row._asdict() for row in self.columns],
             "coverage": self.coverage,
             "n_rows": self.n_rows,
             "n_draws": len(self.draws),
