@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
+from types import FrameType
 
 import sklearn.exceptions
 
-PACKAGE = str(Path(__file__).parent)
+PACKAGE = __name__.partition(".")[0]
+# What may call our estimators for a user, and what these use to call them.
+BETWEEN = {"sklearn", "joblib", "contextlib", "threading", "concurrent", "multiprocessing", "runpy"}
 
 
 class ModelFileError(ValueError):
@@ -56,8 +58,27 @@ class TimeLimitWarning(UserWarning):
 
 
 def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line outside this package that led here: the one that its user can change."""
-    depth, frame = 1, sys._getframe()
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(PACKAGE):
-        depth, frame = depth + 1, frame.f_back
-    warnings.warn(message, category, stacklevel=depth)
+    """Warn at the line that led here and that its user can change.
+
+    That is the innermost line outside this package, scikit-learn and joblib, so that a warning of
+    a fit in a pipeline or in a cross-validation points at the call of these. In a worker of
+    joblib, which has no such line, it is the innermost outside this package.
+    """
+    names = [_package(frame) for frame in _stack(sys._getframe())]
+    outside = [depth for depth, name in enumerate(names, 1) if name != PACKAGE]
+    users = [depth for depth in outside if names[depth - 1] not in BETWEEN]
+    warnings.warn(message, category, stacklevel=[*users, *outside, len(names)][0])
+
+
+def _stack(frame: FrameType | None) -> Iterator[FrameType]:
+    while frame is not None:
+        yield frame
+        frame = frame.f_back
+
+
+def _package(frame: FrameType) -> str:
+    name = frame.f_globals.get("__name__")
+    if name == "__main__":
+        # Of a worker of joblib, which is run by `python -m`, this is joblib's.
+        name = frame.f_globals.get("__package__") or name
+    return str(name).partition(".")[0]

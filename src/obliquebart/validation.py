@@ -137,6 +137,14 @@ def _one_dimensional(y: object, n_rows: int) -> NDArray[Any]:
     return array
 
 
+def check_target_name(given: Any, y: object) -> str | None:
+    """Return what the outcome is called: as given, or as the Series or frame of it is."""
+    if given is not None and not (isinstance(given, str) and given.strip()):
+        raise ValueError(f"target_name={given!r} must be None or a text that is not empty.")
+    names = [given, getattr(y, "name", None), *list(getattr(y, "columns", []))[:1]]
+    return next((name for name in names if isinstance(name, str) and name.strip()), None)
+
+
 def check_outcome(y: object, n_rows: int) -> NDArray[np.float64]:
     """Return the outcomes of a regression as finite float64."""
     array = _one_dimensional(y, n_rows)

@@ -174,7 +174,8 @@ def fit(
     }
     model = problem.new_model({**parameters, **fit_task.parse_settings(settings or [])})
     start = time.perf_counter()
-    is_interrupted = _fit(model, problem, max_seconds=max_seconds, checkpoint=checkpoint)
+    options = {"max_seconds": max_seconds, "checkpoint": checkpoint}
+    is_interrupted = _fit(model, problem, **options, target_name=problem.target)
     seconds = time.perf_counter() - start
     written = f"the model is in {path}, but its summary is not shown."
     with interrupted_only_after(written):
@@ -334,7 +335,7 @@ def report(
     model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
     X, y = _rows_for(model, file, target, required=True)
-    write_report(model, X, y, path, title=title or model_file.stem, source=Path(file.name).name)
+    write_report(model, X, y, path, title=title, source=Path(file.name).name)
     screen.say(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
     screen.finish({"report": str(path), "bytes": path.stat().st_size})
 
@@ -382,7 +383,8 @@ def _rows_for(
 ) -> tuple[dict[str, Any], Any]:
     """Return a model's columns and, if the file has them, the outcomes."""
     others = results.possible_targets(file, model)
-    name = target or (others[0] if len(others) == 1 else None)
+    known = [name for name in others if name == model.target_name_] or others
+    name = target or (known[0] if len(known) == 1 else None)
     if name is None:
         if required:
             raise FileError(_which_target(file.name, others))

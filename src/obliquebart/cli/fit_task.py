@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from rich.table import Table as RichTable
 from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import plain_table
 from obliquebart.cli.write_table import NamedArrays
+from obliquebart.display.numbers import plain
 from obliquebart.estimators import BY_TASK, ObliqueBART
 from obliquebart.table.columns import Column
 from obliquebart.table.frames import Table, read_table
@@ -136,7 +137,7 @@ def describe(column: Column, taken_as: str) -> str:
         elif column.kind in ("text", "category"):
             words, missing = _describe_levels(column.factor())
         else:
-            words, missing = _describe_numbers(column.numbers(), "{:.6g}".format)
+            words, missing = _describe_numbers(column.numbers(), partial(plain, digits=6))
     except ColumnError:
         # `fit` names all such columns at once.
         return "cannot be used"

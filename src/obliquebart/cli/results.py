@@ -134,6 +134,7 @@ def model_to_dict(model: Any) -> dict[str, Any]:
             name: value if isinstance(value, (int, float, str, bool, type(None))) else str(value)
             for name, value in model.get_params().items()
         },
+        "target": model.target_name_,
         "columns": dict(zip(encoding.names, encoding.kinds, strict=True)),
         "classes": [str(label) for label in getattr(model, "classes_", [])] or None,
     }
@@ -142,8 +143,9 @@ def model_to_dict(model: Any) -> dict[str, Any]:
 def model_parts(model: Any) -> list[Table | str]:
     """Return a sentence about the model."""
     encoding = encoding_of(model)
-    words = f"{type(model).__name__} of {encoding.p_cont} continuous and {encoding.p_cat} "
-    words += "categorical columns"
+    outcome = "" if model.target_name_ is None else f" of {model.target_name_!r}"
+    words = f"{type(model).__name__}{outcome} with {encoding.p_cont} continuous and "
+    words += f"{encoding.p_cat} categorical columns"
     classes = [str(label) for label in getattr(model, "classes_", [])]
     if classes:
         words += f", {len(classes)} classes: {', '.join(classes[:10])}"

@@ -19,8 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from obliquebart.cli.remedies import doubts_in_words, error_in_words
+from obliquebart.display.tables import is_numeric
 from obliquebart.exceptions import DoubtfulColumnWarning
-from obliquebart.explain.overview import is_numeric
 from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells
 from obliquebart.table.problems import ColumnError
 

@@ -20,6 +20,7 @@ from obliquebart.estimators.exporting import Exporting
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.judging import Judging
 from obliquebart.estimators.saving import Savable
+from obliquebart.estimators.showing import Showing
 from obliquebart.exceptions import (
     ConstantOutcomeWarning,
     TimeLimitWarning,
@@ -49,6 +50,7 @@ from obliquebart.validation import (
     check_count,
     check_number,
     check_seed,
+    check_target_name,
     count_rows,
     effective_jobs,
 )
@@ -92,7 +94,7 @@ class Sampled(NamedTuple):
             raise KeyboardInterrupt(self.interrupted)
 
 
-class ObliqueBART(Savable, Judging, Explaining, Exporting, BaseEstimator):
+class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimator):
     """The base of the estimators; each says by which likelihood it models outcomes."""
 
     _likelihood: ClassVar[Likelihood]
@@ -165,6 +167,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, BaseEstimator):
         max_seconds: float | None = None,
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
+        target_name: str | None = None,
     ) -> Self:
         """Draw from the posterior given training data.
 
@@ -189,6 +192,9 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, BaseEstimator):
             The file is left behind at the end; one of another fit is refused.
         checkpoint_every : int, optional
             Sweeps after which a chain is saved; by default it is about once a minute.
+        target_name : str, optional
+            What plots, reports and notebooks call y. By default it is the name of y, if that is a
+            Series with a name.
 
         Returns
         -------
@@ -206,6 +212,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, BaseEstimator):
         limit = None
         if max_seconds is not None:
             limit = TimeLimit.after(check_number("max_seconds", max_seconds, 0, math.inf))
+        target_name = check_target_name(target_name, y)
         parameters, length = self._checked_parameters()
         encoding, problem = self._read(parameters, X, y, sample_weight)
         outcome = problem.outcome
@@ -240,6 +247,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, BaseEstimator):
                 fingerprint=problem.fingerprint(),
                 class_weights=class_weights,
                 seconds=seconds,
+                target_name=target_name,
             )
         )
         sampled.raise_if_interrupted()
@@ -450,6 +458,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, BaseEstimator):
         self._fitted = fitted
         self.__dict__.pop("_importances", None)
         self.n_features_in_ = fitted.encoding.n_features_in_
+        self.target_name_ = fitted.target_name
         if fitted.encoding.is_named:
             self.feature_names_in_ = fitted.encoding.feature_names_in_
         elif hasattr(self, "feature_names_in_"):

@@ -75,6 +75,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         Columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns, where X had them.
+    target_name_ : str or None
+        What y is called.
 
     See Also
     --------

@@ -32,3 +32,13 @@ class Fitted(NamedTuple):
     """What draws of the probabilities are multiplied by, for each of `classes`; None for one."""
     seconds: float | None = None
     """How long sampling took; None after `load`, and where a checkpoint may have saved some."""
+    target_name: str | None = None
+    """What the user calls the outcome."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """Rows of the fit; None where neither they nor the chains' states were kept."""
+        if self.training is not None:
+            return self.training.table.n_rows
+        states = [state for posterior in self.posteriors for state in posterior.states]
+        return len(states[0]["residual"]) if states else None

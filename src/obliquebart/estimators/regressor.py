@@ -57,6 +57,8 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         Columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns, where X had them.
+    target_name_ : str or None
+        What y is called.
 
     See Also
     --------

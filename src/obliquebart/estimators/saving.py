@@ -15,7 +15,7 @@ Self = TypeVar("Self", bound="Savable")
 # Attributes that `_set_fitted` makes, so that a pickle need not hold them.
 RESTORED = (
     *("posterior_", "posteriors_", "classes_", "n_features_in_", "feature_names_in_"),
-    *("class_weight_", "_probabilities"),
+    *("class_weight_", "target_name_", "_probabilities"),
 )
 
 

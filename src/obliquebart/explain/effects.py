@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.display.numbers import plain
+from obliquebart.display.tables import TextTable, aligned, notebook_html
+from obliquebart.display.words import probability_of
 from obliquebart.explain.replaced import FloatArray, Replaced, Sampled, engine_order
-from obliquebart.explain.text import aligned, number_text
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
@@ -82,7 +84,7 @@ class Effect:
         return [
             "missing"
             if point is None or point != point
-            else number_text(point, 4)
+            else plain(point, 4)
             if self.kind == "continuous"
             else str(point)
             for point in self.points.tolist()
@@ -106,9 +108,8 @@ class Effect:
         str
         """
         if self.is_probability:
-            outcome = "" if target is None else f"{target} = "
-            several = "probability" if target is None else f"probability of {target}"
-            name = f"P({outcome}{self.classes[0]})" if len(self.classes) == 1 else several
+            several = "probability" if target is None else f"probability of each {target}"
+            name = probability_of(self.classes[0], target) if len(self.classes) == 1 else several
         else:
             name = "prediction" if target is None else f"predicted {target}"
         return f"{name}, difference to the average" if self.centered else f"average {name}"
@@ -117,18 +118,25 @@ class Effect:
         return str(self)
 
     def __str__(self) -> str:
+        title, headings, rows = self._table()
+        return "\n".join([title, "", *aligned([headings, *rows])])
+
+    def _repr_html_(self) -> str:
+        return notebook_html([self._table()])
+
+    def _table(self) -> TextTable:
         title = f"{self.quantity()} by {self.column}"
         if self.mean.ndim == 1:
             headings = [self.column, "mean", f"{self.coverage:.0%} interval"]
             numbers = [
-                [number_text(mean, 4), f"{number_text(low, 4)} to {number_text(high, 4)}"]
+                [plain(mean, 4), f"{plain(low, 4)} to {plain(high, 4)}"]
                 for mean, low, high in zip(self.mean, self.low, self.high, strict=True)
             ]
         else:
             headings = [self.column, *map(str, self.classes)]
-            numbers = [[number_text(mean) for mean in row] for row in self.mean.tolist()]
+            numbers = [[plain(mean) for mean in row] for row in self.mean.tolist()]
         rows = [[label, *row] for label, row in zip(self.labels, numbers, strict=True)]
-        return "\n".join([title, "", *aligned([headings, *rows])])
+        return TextTable(title, headings, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, without the draws.

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.display.numbers import plain
 from obliquebart.likelihood import Given
 from obliquebart.model.parameters import Task
 from obliquebart.posterior.class_probabilities import ClassProbabilities
@@ -42,6 +43,8 @@ class RegressionEvaluation:
         The probability of the intervals.
     n_table : int
         The number of rows of the table, `n` of which were used.
+    target : str or None
+        What the outcome is called.
     """
 
     y: FloatArray
@@ -52,6 +55,7 @@ class RegressionEvaluation:
     sigma: float
     coverage: float
     n_table: int
+    target: str | None = None
 
     @property
     def residual(self) -> FloatArray:
@@ -98,6 +102,8 @@ class ClassEvaluation:
         The probability of the intervals.
     n_table : int
         The number of rows of the table, `n` of which were used.
+    target : str or None
+        What the outcome is called.
     """
 
     codes: NDArray[np.intp]
@@ -107,19 +113,23 @@ class ClassEvaluation:
     high: FloatArray
     coverage: float
     n_table: int
+    target: str | None = None
 
     @property
     def is_class(self) -> NDArray[np.bool_]:
         """Whether a row has a class (n, k)."""
         return np.asarray(self.codes[:, None] == np.arange(len(self.classes)))
 
-    def pairs(self) -> tuple[FloatArray, NDArray[np.bool_]]:
+    def pairs(self, code: int | None = None) -> tuple[FloatArray, NDArray[np.bool_]]:
         """Return predicted probabilities, and whether the row has that class.
 
-        They are of all classes, but of the second class only where there are two.
+        They are of one class, given by its position. Unless it is given they are of all classes,
+        but of the second class only where there are two.
         """
-        first = 1 if len(self.classes) == 2 else 0
-        return self.probability[:, first:].ravel(), self.is_class[:, first:].ravel()
+        if code is None:
+            code = 1 if len(self.classes) == 2 else None
+        chosen = slice(None) if code is None else slice(code, code + 1)
+        return self.probability[:, chosen].ravel(), self.is_class[:, chosen].ravel()
 
     def scores(self) -> dict[str, float]:
         """Return errors by name."""
@@ -141,7 +151,7 @@ def score_text(name: str, value: float) -> str:
     """Return a score as text: shares in percent, others with four digits."""
     if np.isnan(value):
         return "–"
-    return f"{value:.1%}" if name == "accuracy" or "interval" in name else f"{value:.4g}"
+    return f"{value:.1%}" if name == "accuracy" or "interval" in name else plain(value, 4)
 
 
 def evaluate(
@@ -223,6 +233,7 @@ def _evaluate_numbers(
         sigma=float(np.sqrt(likelihood.variance(Given(mean[:1], noise))).mean()),
         coverage=1.0 - 2.0 * tail,
         n_table=data.table.n_rows,
+        target=model.target_name_,
     )
 
 
@@ -240,6 +251,7 @@ def _evaluate_classes(model: Any, data: _Data, tail: float, n_jobs: int | None) 
         high=interval[..., 1],
         coverage=1.0 - 2.0 * tail,
         n_table=data.table.n_rows,
+        target=model.target_name_,
     )
 
 

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.display.numbers import about
+from obliquebart.display.tables import TextTable, aligned, notebook_html
 from obliquebart.explain.replaced import FloatArray, Sampled, engine_order
-from obliquebart.explain.text import aligned, number_text
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_number, check_seed
@@ -111,10 +112,16 @@ class ImportanceTable(Sequence[Importance]):
         return str(self)
 
     def __str__(self) -> str:
+        _, headings, rows = self._table()
+        return "\n".join([*aligned([headings, *rows]), "", *EXPLANATION])
+
+    def _repr_html_(self) -> str:
+        return notebook_html([self._table(), " ".join(EXPLANATION)])
+
+    def _table(self) -> TextTable:
         headings = ["column", "share", f"{self.coverage:.0%} interval", "change"]
-        shown = [[row.column, *cells(row)] for row in self.columns]
-        lines = aligned([headings, *shown])
-        return "\n".join([*lines, "", *EXPLANATION])
+        rows = [[row.column, *cells(row)] for row in self.columns]
+        return TextTable("Columns by importance", headings, rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, without the draws.
@@ -141,7 +148,7 @@ EXPLANATION = (
 
 def cells(row: Importance) -> list[str]:
     """Return the numbers of a row as texts."""
-    return [f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}", number_text(row.change)]
+    return [f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}", about(row.change, 3)]
 
 
 def in_words(table: Sequence[Importance], top: int = 3) -> str:

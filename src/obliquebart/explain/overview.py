@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from obliquebart.display.tables import TextTable
 from obliquebart.explain.importance import ImportanceTable, cells
 from obliquebart.explain.rules import (
     Inclusion,
@@ -18,19 +19,6 @@ from obliquebart.explain.rules import (
 )
 from obliquebart.model.training import differences
 from obliquebart.posterior.posterior import Posterior
-
-
-class TextTable(NamedTuple):
-    """A table with texts in its cells."""
-
-    title: str
-    headings: list[str]
-    rows: list[list[str]]
-
-
-def is_numeric(text: str) -> bool:
-    """Say whether a cell should be aligned right: a number, an interval, or nothing."""
-    return text in ("", "fixed") or set(text.replace(" to ", "")) <= set("0123456789.+-e%×– ")
 
 
 def importance_overview(table: ImportanceTable, top: int = 10) -> TextTable:
@@ -86,7 +74,14 @@ class RuleOverview(NamedTuple):
         return [
             TextTable(
                 f"Columns by use{of}",
-                ["column", "kind", "share of rules", "90% interval", "draws", "prior"],
+                [
+                    "column",
+                    "kind",
+                    "share of rules",
+                    "90% interval",
+                    "draws with it",
+                    "share by prior",
+                ],
                 [
                     [
                         *(row.column, row.kind, _share(row.share), _interval(row.low, row.high)),

@@ -7,6 +7,7 @@ and a central interval over the draws.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -173,13 +174,13 @@ class Rules:
         return self.uses, (self.draws @ self._by_structure).tocsr()
 
 
-def variable_inclusion(rules: Rules, coverage: float = 0.9) -> list[Inclusion]:
+def variable_inclusion(rules: Rules | Sequence[Rules], coverage: float = 0.9) -> list[Inclusion]:
     """Return the share of rules that use each column, most used first.
 
     Parameters
     ----------
-    rules : Rules
-        The rules of a posterior.
+    rules : Rules or sequence of Rules
+        The rules of a posterior, or of the posteriors of all classes, which are taken together.
     coverage : float
         The probability of the intervals.
 
@@ -193,13 +194,16 @@ def variable_inclusion(rules: Rules, coverage: float = 0.9) -> list[Inclusion]:
     >>> variable_inclusion(Rules(posterior))[0].column
     'x1'
     """
-    counts = rules.per_draw(rules.uses)
-    mean, low, high = _over_draws(counts, rules.n_rules, coverage)
+    parts = [rules] if isinstance(rules, Rules) else list(rules)
+    counts = np.sum([part.per_draw(part.uses) for part in parts], axis=0)
+    n_rules = np.sum([part.n_rules for part in parts], axis=0)
+    prior = np.mean([part.prior for part in parts], axis=0)
+    mean, low, high = _over_draws(counts, n_rules, coverage)
     draws = (counts > 0).mean(axis=0)
     table = [
         Inclusion(name, kind, *map(float, numbers))
         for name, kind, *numbers in zip(
-            rules.names, rules.kinds, mean, low, high, draws, rules.prior, strict=True
+            parts[0].names, parts[0].kinds, mean, low, high, draws, prior, strict=True
         )
     ]
     return sorted(table, key=lambda row: -row.share)

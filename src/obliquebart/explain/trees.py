@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.display.numbers import plain
 from obliquebart.posterior.draws import CategoricalNode, DecodedDraws, LeafNode, Node
 from obliquebart.table import Encoding
 from obliquebart.table.scaling import ColumnScale
@@ -93,9 +94,10 @@ def label(node: Split | Leaf) -> str:
     """Return the text of a node alone."""
     if isinstance(node, Split):
         return node.rule
+    output = f"{'' if node.output < 0 else '+'}{plain(node.output, 4)}"
     if node.n_rows is None:
-        return f"{node.output:+.4g}"
-    return f"{node.output:+.4g} ({node.n_rows} row{'' if node.n_rows == 1 else 's'})"
+        return output
+    return f"{output} ({node.n_rows} row{'' if node.n_rows == 1 else 's'})"
 
 
 def read_tree(posterior: Posterior, draw: int = -1, tree: int = 0, X: Any = None) -> Tree:
@@ -206,14 +208,14 @@ def rule_text(
     ]
     if len(order) > TERMS_SHOWN:
         terms.append(f"+ … ({len(order) - TERMS_SHOWN} more columns)")
-    return f"{' '.join(terms)} {sign} {threshold / lead:.4g}"
+    return f"{' '.join(terms)} {sign} {plain(threshold / lead, 4)}"
 
 
 def _term(name: str, coefficient: float, first: bool) -> str:
     if first:
         return name
     size = abs(coefficient)
-    return f"{'-' if coefficient < 0 else '+'} {'' if size == 1.0 else f'{size:.3g} '}{name}"
+    return f"{'-' if coefficient < 0 else '+'} {'' if size == 1.0 else f'{plain(size)} '}{name}"
 
 
 def _level_list(values: list[Any], yes: NDArray[np.bool_], no: NDArray[np.bool_]) -> str:

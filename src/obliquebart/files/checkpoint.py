@@ -11,12 +11,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import obliquebart
-from obliquebart.exceptions import CheckpointWarning, ModelFileError
+from obliquebart.exceptions import CheckpointWarning, ModelFileError, warn_caller
 from obliquebart.files.arrays import ArrayReader, Arrays, field
 from obliquebart.files.chains import ChainReader, add_draws, add_state
 from obliquebart.files.container import Contents, new_header, pack, read_file, unpack, write_file
@@ -151,11 +150,10 @@ class Checkpoint:
         """Warn if the file could not be written."""
         error, self._error = self._error, None
         if error is not None:
-            warnings.warn(
+            warn_caller(
                 f"The checkpoint {os.fspath(self._path)!r} could not be written ({error}). The fit "
                 "goes on and tries again later; the previous checkpoint is still there.",
                 CheckpointWarning,
-                stacklevel=2,
             )
 
     # ---- the file --------------------------------------------------------------------------------

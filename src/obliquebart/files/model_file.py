@@ -5,6 +5,7 @@ A file of schema 5 is a container (`container.py`) whose header has, besides `fo
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
 - `encoding`: names, kinds, dtypes and levels of the columns (knots of rank maps are arrays);
+- `target`: what the outcome is called, where it has a name;
 - `classes`: dtype and labels of a classification, otherwise null;
 - `class_weights`: a number for each label, or null;
 - `n_draws`: the number of draws of all chains together;
@@ -151,6 +152,7 @@ def to_bytes(
         "estimator": fitted.estimator,
         "parameters": parameters,
         "encoding": _encoding_header(fitted.encoding, arrays),
+        **({} if fitted.target_name is None else {"target": fitted.target_name}),
         "classes": _labels_header(fitted.classes),
         "class_weights": None if fitted.class_weights is None else fitted.class_weights.tolist(),
         "n_draws": fitted.n_draws,

@@ -104,9 +104,26 @@ def read_model(data: bytes) -> StoredModel:
     if classes is not None and header["schema"] >= CLASS_WEIGHT_SCHEMA:
         weights = _read_class_weights(header, len(classes))
     fitted = Fitted(
-        *(estimator, encoding, posteriors, classes, model.n_draws, training, fingerprint), weights
+        estimator=estimator,
+        encoding=encoding,
+        posteriors=posteriors,
+        classes=classes,
+        n_draws=model.n_draws,
+        training=training,
+        fingerprint=fingerprint,
+        class_weights=weights,
+        target_name=_read_target(header),
     )
     return StoredModel(parameters, fitted)
+
+
+def _read_target(header: dict[str, Any]) -> str | None:
+    if "target" not in header:
+        return None
+    name: str = field(header, "target", str)
+    if not name.strip():
+        raise ModelFileError("the name of its outcome is empty")
+    return name
 
 
 def _size(values: Any, name: str) -> int:

@@ -77,10 +77,6 @@ class Likelihood(ABC):
         Whether the chain's target is sampled, so that its state must keep it.
     target_dtype : dtype
         Of `Outcome.values` before `part`.
-    mean_label : str
-        What a posterior mean is called in pictures.
-    mean_range : tuple of float or None
-        Between which numbers a mean lies, where there are such.
     boundary : float or None
         A mean at which a decision changes.
     """
@@ -91,8 +87,6 @@ class Likelihood(ABC):
     noise: ClassVar[tuple[NoiseScalar, ...]] = ()
     has_latents: ClassVar[bool]
     target_dtype: ClassVar[DTypeLike]
-    mean_label: ClassVar[str] = "mean of f"
-    mean_range: ClassVar[tuple[float, float] | None] = None
     boundary: ClassVar[float | None] = None
 
     @property

@@ -30,8 +30,6 @@ class Probit(Likelihood):
     link = "probit"
     has_latents = True
     target_dtype = np.int64
-    mean_label = "probability"
-    mean_range = (0.0, 1.0)
     boundary = 0.5
 
     def from_column(self, values: NDArray[Any]) -> NDArray[Any]:

@@ -6,7 +6,8 @@ hue alone.
 
 from obliquebart.plots.checks import calibration, coverage, fit, residuals
 from obliquebart.plots.columns import effects, importance
-from obliquebart.plots.structure import NoSurfaceError, inclusion, surface, tree
+from obliquebart.plots.structure import inclusion, tree
+from obliquebart.plots.surfaces import NoSurfaceError, surface
 from obliquebart.plots.traces import trace
 
 __all__ = [

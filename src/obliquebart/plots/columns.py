@@ -7,21 +7,21 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter
 
 from obliquebart.explain.effects import Effect
 from obliquebart.explain.importance import Importance, ImportanceTable
 from obliquebart.explain.replaced import FloatArray
-from obliquebart.explain.text import number_text
 from obliquebart.plots.style import (
     ACCENT,
     INK,
     chain_styles,
     documented,
+    label_axes,
     legend_above,
     new_axes,
     short_name,
 )
+from obliquebart.plots.ticks import Kind, plain_ticks, ticks_at, ticks_within
 from obliquebart.validation import check_count
 
 __all__ = ["effects", "importance"]
@@ -30,6 +30,8 @@ __all__ = ["effects", "importance"]
 MAX_CLASSES = 8
 # A number with so few values is drawn as points.
 FEW_VALUES = 6
+# More bands than this hide each other and are drawn faintly.
+FEW_BANDS = 3
 MARKERS = "osD^vPX*"
 
 
@@ -71,8 +73,8 @@ def importance(
     ax.plot([row.share for row in shown], position, "o", color=INK, ms=5.5, label="mean")
     _list_names(ax, [row.column for row in shown])
     ax.set_xlim(left=0.0, right=max(ax.get_xlim()[1], 0.02))
-    ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    ax.set_xlabel("variance of predictions lost when the column is shuffled")
+    plain_ticks(ax, x="percent")
+    label_axes(ax, x="variance of predictions lost when the column is shuffled")
     title = f"{len(shown)} of {len(table)} columns" if len(table) > len(shown) else None
     legend_above(ax, title=title)
     return ax
@@ -109,8 +111,9 @@ def effects(
     coverage : float, default=0.9
         Of the intervals.
     target : str, optional
-        What is predicted, with its unit, for the axis.
+        What is predicted, for the axis; by default what the model calls it.
     """
+    target = target or getattr(model, "target_name_", None)
     if isinstance(model, Effect):
         effect = model
     elif column is None:
@@ -118,16 +121,19 @@ def effects(
     else:
         effect = model.effects(X, column, centered=centered, coverage=coverage)
     curves = _curves(effect)
-    label = effect.quantity(target)
+    label = effect.quantity(None if target is None else short_name(target))
+    kind: Kind = "percent" if effect.is_probability else "number"
     is_list = effect.kind == "categorical"
     height = 1.3 + (0.3 + 0.12 * len(curves)) * len(effect.points) if is_list else 4.8
     ax = new_axes(ax, height=max(height, 2.4))
     if is_list:
         _draw_levels(ax, effect, curves)
-        ax.set(xlabel=label, ylabel=short_name(effect.column))
+        plain_ticks(ax, x=kind)
+        label_axes(ax, x=label, y=short_name(effect.column))
     else:
         _draw_numbers(ax, effect, curves)
-        ax.set(xlabel=short_name(effect.column), ylabel=label)
+        plain_ticks(ax, y=kind)
+        label_axes(ax, x=short_name(effect.column), y=label)
     if len(curves) > 1:
         n_classes = len(effect.classes)
         title = f"{len(curves)} of {n_classes} classes" if len(curves) < n_classes else None
@@ -181,6 +187,7 @@ def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
     missing = effect.is_missing
     x = effect.points[~missing].astype(np.float64)
     few = len(x) <= FEW_VALUES
+    band = 0.22 if len(curves) <= FEW_BANDS else 0.08
     for curve in curves:
         low, high = curve.low[~missing], curve.high[~missing]
         mark = curve.marker if few else ""
@@ -188,12 +195,14 @@ def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
         if few:
             ax.vlines(x, low, high, color=curve.color, lw=3, alpha=0.6)
         else:
-            ax.fill_between(x, low, high, color=curve.color, alpha=0.22, lw=0)
+            ax.fill_between(x, low, high, color=curve.color, alpha=band, lw=0)
         ax.plot(x, curve.mean[~missing], label=curve.label, **style)
     if effect.centered:
         ax.axhline(0.0, color=INK, lw=1.0, ls="--")
     if few:
-        ax.set_xticks(x, [number_text(value, 4) for value in x])
+        ticks_at(ax.xaxis, x.tolist())
+    else:
+        ticks_within(ax.xaxis, float(x[0]), float(x[-1]))
     if missing.any():
         _draw_missing(ax, x, missing, curves)
     if not few:
@@ -202,8 +211,6 @@ def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
 
 def _draw_missing(ax: Axes, x: FloatArray, missing: Any, curves: list[_Curve]) -> None:
     """Draw missing values right of the curve, with a line between."""
-    ticks = [tick for tick in ax.get_xticks() if len(x) and x[0] <= tick <= x[-1]]
-    ax.set_xticks(ticks)
     width = float(np.ptp(x)) if len(x) > 1 else 1.0
     last = float(x[-1]) if len(x) else 0.0
     ax.axvline(last + 0.05 * width, color=INK, lw=0.8, ls=":")

@@ -6,20 +6,23 @@ import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib import pyplot as plt
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from obliquebart.posterior.posterior import Posterior
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 # Lines, text and frames. A page may replace it by its own text colour.
 INK = "#1b1b1f"
+# The width of a character, in sizes of its font.
+CHARACTER = 0.56
+# What the mark before the text of a legend takes, in characters.
+MARK = 6
 # A dark and a light colour, told apart without their hue.
 ACCENT = "#2f6fb3"
 SECOND = "#e39a2d"
@@ -84,16 +87,38 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
 
 
 def legend_above(ax: Axes, n_columns: int = 2, title: str | None = None) -> None:
-    """Put the legend above the frame, where it covers nothing."""
+    """Put the legend above the frame, where it covers nothing, in columns that have room there."""
+    lengths = [len(text) + MARK for text in ax.get_legend_handles_labels()[1]]
+    room = _characters(ax)
+    fitting = [
+        n
+        for n in range(n_columns, 1, -1)
+        if sum(max(column, default=0) for column in np.array_split(lengths, n)) <= room
+    ]
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
         borderaxespad=0.2,
-        ncols=n_columns,
+        ncols=fitting[0] if fitting else 1,
         title=title,
         frameon=False,
         alignment="left",
     )
+
+
+def label_axes(ax: Axes, *, x: str | None = None, y: str | None = None) -> None:
+    """Write what is along the axes, in lines that are no longer than these."""
+    for axis, text, upright in ((ax.xaxis, x, False), (ax.yaxis, y, True)):
+        if text is not None:
+            axis.set_label_text(textwrap.fill(text, max(_characters(ax, upright), 12)))
+
+
+def _characters(ax: Axes, upright: bool = False) -> int:
+    """Return how many characters fit along an axis, about."""
+    box, figure = ax.get_position(original=True), ax.figure
+    pixels = figure.bbox.height * box.height if upright else figure.bbox.width * box.width
+    length = 72.0 * pixels / figure.dpi
+    return int(length / (CHARACTER * float(mpl.rcParams["font.size"])))
 
 
 def chain_styles(n_chains: int) -> list[dict[str, Any]]:
@@ -106,18 +131,14 @@ def chain_styles(n_chains: int) -> list[dict[str, Any]]:
     ]
 
 
-def posterior_of(model: Any) -> Posterior:
-    """Return a posterior, given itself or a model that has one."""
-    if hasattr(model, "trace"):
-        return cast("Posterior", model)
-    if len(getattr(model, "posteriors_", [None])) != 1:
-        raise ValueError(
-            "A model of this many classes has no or several posteriors: pass one of "
-            "model.posteriors_."
-        )
-    return cast("Posterior", model.posterior_)
+def short_name(name: str, most: int = 24) -> str:
+    """Return a name, cut in the middle where it would leave no room for the picture.
 
-
-def short_name(name: str) -> str:
-    """Return the name of a column, cut where it would leave no room for the picture."""
-    return textwrap.shorten(name, 24, placeholder="…") if len(name) > 24 else name
+    Examples
+    --------
+    >>> short_name("number_of_bedrooms_on_the_first_floor")
+    'number_of_be…first_floor'
+    """
+    if len(name) <= most:
+        return name
+    return f"{name[: most // 2]}…{name[len(name) - most + most // 2 + 1 :]}"

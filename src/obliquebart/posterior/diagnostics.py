@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
-from obliquebart.explain.text import aligned
+from obliquebart.display.numbers import plain
+from obliquebart.display.tables import TextTable, aligned, notebook_html
 from obliquebart.posterior.convergence import SMALLEST_CHAIN
 from obliquebart.posterior.verdict import (
     NO_ROWS,
@@ -118,9 +119,25 @@ class Diagnostics:
     def __str__(self) -> str:
         return "\n".join([*self.lines(), "", verdict_text(self.verdict)])
 
+    def _repr_html_(self) -> str:
+        return notebook_html([verdict_text(self.verdict), *self.tables()])
+
+    def tables(self) -> list[TextTable]:
+        """Return the quantities and the acceptance rates, those of them that there are."""
+        moves = [[move, f"{share:.0%}"] for move, share in self.acceptance.items()]
+        tables = [
+            TextTable(self._title, ["quantity", *HEADINGS[1:]], [*map(cells, self.quantities)]),
+            TextTable("Accepted moves", ["move", "accepted"], moves),
+        ]
+        return [table for table in tables if table.rows]
+
+    @property
+    def _title(self) -> str:
+        return f"{self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees"
+
     def lines(self) -> list[str]:
         """Return the table and the acceptance rates as lines of text."""
-        lines = [f"{self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees"]
+        lines = [self._title]
         if self.quantities:
             lines += ["", *aligned([list(HEADINGS), *map(cells, self.quantities)])]
         if self.acceptance:
@@ -193,6 +210,13 @@ class ModelSummary:
             first, *rest = diagnostics.lines()
             lines += [f"{label}: {first}" if label else first, *rest, ""]
         return "\n".join([*lines, verdict_text(self.verdict)])
+
+    def _repr_html_(self) -> str:
+        parts: list[TextTable | str] = [verdict_text(self.verdict)]
+        for label, diagnostics in self.diagnostics.items():
+            parts += [label] if label else []
+            parts += diagnostics.tables()
+        return notebook_html(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values that JSON can hold; NaN becomes None.
@@ -331,11 +355,10 @@ def f_at_rows(
     }
 
 
-def _cell(number: float, form: str = ".3g") -> str:
+def _cell(number: float, form: str | None = None) -> str:
     if math.isnan(number):
         return "–"
-    # 1.26e+03 is longer than 1260, and harder to read.
-    return format(number, ".0f" if form == ".3g" and 1000 <= abs(number) < 1e6 else form)
+    return plain(number) if form is None else format(number, form)
 
 
 def _plain(value: Any) -> Any:

@@ -219,11 +219,12 @@ class Posterior(PosteriorSummaries):
         traces = sum(values.nbytes for values in self.trace.values())
         return int(self.draws.nbytes) + traces + self.burn_sigma.nbytes
 
+    def in_words(self) -> str:
+        """Say how many draws there are."""
+        return f"{self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees"
+
     def __repr__(self) -> str:
-        return (
-            f"Posterior({self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees, "
-            f"{self.nbytes / 1e6:.1f} MB)"
-        )
+        return f"Posterior({self.in_words()}, {self.nbytes / 1e6:.1f} MB)"
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "draws": self.draws.to_arrays()}

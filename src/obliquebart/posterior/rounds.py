@@ -135,7 +135,7 @@ class _Rounds:
         """Run the first round, or the one that `look_ahead` found, if there is time for it."""
         try:
             if self.result is None:
-                self.progress.open(self._request.schedule.n_chains)
+                self.progress.open()
             elif _is_time_for(self._following, self._pace, limit):
                 self._begin(self._following, self.result)
             else:

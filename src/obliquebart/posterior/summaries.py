@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from obliquebart.display.tables import notebook_html
 from obliquebart.documentation import EXPLAINING, shared_parameters
 from obliquebart.explain import effects as effect_curves
 from obliquebart.explain import importance as importances
@@ -66,6 +67,11 @@ class PosteriorSummaries:
         """
         table = None if X is None else self.encode(X)
         return diagnostics.diagnose(self, table, rows, n_jobs)
+
+    def _repr_html_(self: Any) -> str:
+        scalars = diagnostics.diagnose(self).tables()[:1]
+        more = "summary(X) says how far predictions can be trusted."
+        return notebook_html([str(self), *scalars, more])
 
     @documented
     def to_arviz(

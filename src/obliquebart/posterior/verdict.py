@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from obliquebart.display.numbers import about, duration
 from obliquebart.likelihood import Given
 from obliquebart.model.parameters import PRESETS, Schedule
 from obliquebart.posterior.convergence import (
@@ -155,7 +156,7 @@ def reach_verdict(evidence: Sequence[Evidence], took: float | None = None) -> Ve
 
 def _about_error(worst: Evidence) -> str:
     what = "probabilities" if worst.has_classes else "predictions"
-    error = f"within about ±{WITHIN * worst.error:.2g} of what endless chains would give"
+    error = f"within about ±{about(WITHIN * worst.error)} of what endless chains would give"
     where = f", the worst of them for {worst.label}" if worst.label else ""
     if worst.convergence.tier != "apart":
         return f"{what.capitalize()} are {error}{where}."
@@ -168,16 +169,16 @@ def _about_error(worst: Evidence) -> str:
 def _about_more(worst: Evidence, more: int, took: float | None) -> str:
     sentence = f"sample_more({more}) is likely to be enough"
     if took is not None:
-        sentence += f"; it takes about {_duration(_seconds(worst, more, took))}"
+        sentence += f"; it takes about {duration(_seconds(worst, more, took))}"
     return sentence + "."
 
 
 def _about_remedies(worst: Evidence, took: float | None) -> str:
     settings = worst.settings
     n_burn, n_thin = LONGER * max(worst.n_burn, 1), LONGER * worst.n_thin
-    duration = f", about {_duration(LONGER * took)}" if took is not None else ""
+    wait = f", about {duration(LONGER * took)}" if took is not None else ""
     longer = f"n_burn={n_burn}, n_draws={worst.n_draws}, n_thin={n_thin}"
-    remedies = [f"a longer run ({longer}{duration})"]
+    remedies = [f"a longer run ({longer}{wait})"]
     if not settings.get("p_change") and not settings.get("p_perturb"):
         ours = PRESETS["default"]
         remedies.append(f"more moves (p_change={ours.p_change}, p_perturb={ours.p_perturb})")
@@ -217,11 +218,3 @@ def _round_up(needed: float) -> int:
     """Round up to one digit: the number is an estimate."""
     unit = int(10 ** int(math.log10(max(needed, 1.0))))
     return math.ceil(needed / unit) * unit
-
-
-def _duration(seconds: float) -> str:
-    """Return a time to wait in words."""
-    if seconds < 90.0:
-        return f"{max(math.ceil(seconds), 1)} s"
-    minutes = math.ceil(seconds / 60.0)
-    return f"{minutes} min" if minutes < 90 else f"{minutes / 60.0:.0f} h"

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from obliquebart import plots
+from obliquebart.display.numbers import plain
+from obliquebart.explain.effects import Effect
 from obliquebart.explain.evaluation import ClassEvaluation, Evaluation, score_text
+from obliquebart.explain.importance import Importance
 from obliquebart.explain.rules import Inclusion
 from obliquebart.explain.trees import Split, Tree, read_tree, read_trees, walk
 from obliquebart.plots.style import styled
-from obliquebart.plots.traces import default_names
+from obliquebart.plots.traces import default_names, draw_traces
 from obliquebart.posterior.diagnostics import Diagnostics
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.report.svg import new_figure, to_svg
+
+# Of pictures that come in larger numbers.
+SMALL_WIDTH = 3.3
 
 
 class Picture(NamedTuple):
@@ -25,13 +33,13 @@ class Picture(NamedTuple):
     wide: bool = False
 
 
-def trace(posterior: Posterior, diagnostics: Diagnostics, key: str) -> Picture:
+def trace(posterior: Posterior, diagnostics: Diagnostics, key: str, target: str) -> Picture:
     """Draw the traces."""
     names = default_names(posterior)
     with styled():
         figure = new_figure(0.7 + 1.35 * len(names))
         axes = figure.subplots(len(names), 1, squeeze=False)[:, 0]
-        plots.trace(posterior, names, list(axes))
+        draw_traces(list(axes), posterior, names, target)
     worst = max((q.rhat for q in diagnostics if not q.fixed), default=float("nan"))
     alt = f"Traces of {', '.join(names)}, {posterior.n_chains} chains; largest R-hat {worst:.3f}."
     caption = "Traces. Chains that agree look like one band, without a trend."
@@ -43,32 +51,51 @@ def in_words(evaluation: Evaluation) -> str:
     return ", ".join(f"{name} {score_text(name, v)}" for name, v in evaluation.scores().items())
 
 
-def checks(evaluation: Evaluation) -> list[Picture]:
-    """Draw predictions beside outcomes."""
-    scores = in_words(evaluation)
-    if isinstance(evaluation, ClassEvaluation):
+def main_checks(evaluation: Evaluation) -> list[Picture]:
+    """Draw predictions beside outcomes, and whether probabilities come true."""
+    if not isinstance(evaluation, ClassEvaluation):
         return [
-            _check("fit", plots.fit, evaluation, f"Probabilities of the classes: {scores}."),
             _check(
-                "calibration",
-                plots.calibration,
+                "fit",
+                plots.fit,
                 evaluation,
-                "Calibration: on the line, probabilities come true; the band is chance.",
+                f"Predictions beside what was observed. Lines are {evaluation.coverage:.0%} "
+                "intervals of a new outcome; on the dashed line a prediction is perfect.",
             ),
             _check(
-                "residuals",
-                plots.residuals,
+                "coverage",
+                plots.coverage,
                 evaluation,
-                "What is left over, by predicted probability; the band is chance.",
+                "Coverage of intervals: above the dashed line they are too wide, below it too "
+                "narrow. The band is what chance allows.",
             ),
         ]
+    several = len(evaluation.classes) > 2
+    fit = (
+        "The probability that the model gave to the true class of each row, by class; further "
+        "right is better. In brackets: rows."
+        if several
+        else "The predicted probability of each row. Marks above and below show the true class: "
+        "those above belong to the right, those below to the left."
+    )
     return [
+        _check("fit", plots.fit, evaluation, fit),
         _check(
-            "fit",
-            plots.fit,
+            "calibration",
+            plots.calibration,
             evaluation,
-            f"Predictions with {evaluation.coverage:.0%} intervals of a new outcome: {scores}.",
+            "Calibration: on the dashed line, probabilities come true. The band is what chance "
+            "allows.",
         ),
+    ]
+
+
+def more_checks(evaluation: Evaluation) -> list[Picture]:
+    """Draw what is left over, and whether the whole predicted distribution is right."""
+    if isinstance(evaluation, ClassEvaluation):
+        caption = "What is left over, by predicted probability. The band is what chance allows."
+        return [_check("residuals", plots.residuals, evaluation, caption)]
+    return [
         _check(
             "residuals",
             plots.residuals,
@@ -79,22 +106,73 @@ def checks(evaluation: Evaluation) -> list[Picture]:
             "calibration",
             plots.calibration,
             evaluation,
-            "Calibration: flat is right, a hump means intervals that are too wide.",
-        ),
-        _check(
-            "coverage",
-            plots.coverage,
-            evaluation,
-            "Coverage: above the line intervals are too wide, below it too narrow.",
+            "Calibration: where outcomes fall in their predicted distributions. Flat is right; a "
+            "hump means intervals that are too wide, high ends ones that are too narrow.",
         ),
     ]
+
+
+def calibrations(evaluation: ClassEvaluation, most: int) -> list[Picture]:
+    """Draw the calibration of single classes: those with most rows."""
+    counts = np.bincount(evaluation.codes, minlength=len(evaluation.classes))
+    shown = np.sort(np.argsort(-counts, kind="stable")[:most])
+    drawn = []
+    for code in shown:
+        label = evaluation.classes[code].item()
+        with styled():
+            figure = new_figure(2.9, SMALL_WIDTH)
+            ax = figure.subplots()
+            plots.calibration(evaluation, class_=label, ax=ax)
+            ax.set(xlabel="predicted", ylabel="true share")
+            legend = ax.get_legend()
+            if legend is not None:
+                legend.remove()
+        caption = f"{label}: predicted probability and true share of groups of rows."
+        drawn.append(Picture(to_svg(figure, f"calibration{code}", caption), caption))
+    return drawn
 
 
 def _check(key: str, draw: Any, evaluation: Evaluation, caption: str) -> Picture:
     with styled():
         figure = new_figure()
         draw(evaluation, ax=figure.subplots())
-    return Picture(to_svg(figure, key, caption), caption)
+    return Picture(to_svg(figure, key, f"{caption} {in_words(evaluation)}."), caption)
+
+
+def importance(shown: list[Importance], n_columns: int) -> Picture:
+    """Draw how much columns matter."""
+    with styled():
+        figure = new_figure(1.3 + 0.27 * len(shown))
+        plots.importance(shown, top=max(len(shown), 1), ax=figure.subplots())
+    of = "" if n_columns == len(shown) else f" The first {len(shown)} of {n_columns} columns."
+    caption = f"Columns by importance, with 90% intervals.{of}"
+    listed = ", ".join(f"{row.column} {row.share:.0%}" for row in shown[:10])
+    return Picture(to_svg(figure, "importance", f"{caption} {listed}."), caption)
+
+
+def effect(shown: Effect, key: str, target: str | None) -> Picture:
+    """Draw the effect of a column."""
+    n_levels = len(shown.points) if shown.kind == "categorical" else 0
+    n_curves = shown.mean.shape[1] if shown.mean.ndim > 1 else 1
+    height = max(1.3 + min(0.3 + 0.12 * n_curves, 0.9) * n_levels, 3.4)
+    # A legend of several classes needs lines of its own.
+    legend = 0.22 * math.ceil(n_curves / 2) if n_curves > 1 else 0.0
+    with styled():
+        figure = new_figure(height + legend)
+        plots.effects(shown, target=target, ax=figure.subplots())
+    caption = f"{shown.column}: {shown.quantity(target)}."
+    return Picture(to_svg(figure, key, f"{caption} {_ends(shown)}"), caption)
+
+
+def _ends(shown: Effect) -> str:
+    """Say between which numbers the curve lies, for those who do not see it."""
+    if shown.mean.ndim > 1:
+        return "One line for each class."
+    low, high = int(np.argmin(shown.mean)), int(np.argmax(shown.mean))
+    return (
+        f"Lowest {plain(float(shown.mean[low]))} at {shown.labels[low]}, highest "
+        f"{plain(float(shown.mean[high]))} at {shown.labels[high]}."
+    )
 
 
 def inclusion(table: list[Inclusion], key: str) -> Picture:
@@ -107,17 +185,19 @@ def inclusion(table: list[Inclusion], key: str) -> Picture:
     return Picture(to_svg(figure, key, f"{caption} {used}."), caption)
 
 
-def surface(posterior: Posterior, X: Any, key: str) -> Picture | None:
-    """Draw the prediction over the two most used columns, if there are two."""
+def surface(model: Any, X: Any, key: str) -> Picture | None:
+    """Draw the prediction over the two most important columns, if there are two."""
     with styled():
         figure = new_figure(3.8)
         ax: Axes = figure.subplots()
         try:
-            plots.surface(posterior, X, ax=ax)
+            plots.surface(model, X, ax=ax)
         except plots.NoSurfaceError:
             return None
     columns = f"{ax.get_xlabel()} and {ax.get_ylabel()}"
-    caption = f"Prediction by {columns}, other columns averaged; lighter is higher."
+    several = len(model._fitted.posteriors) > 1
+    what = "The most probable class" if several else "The prediction"
+    caption = f"{what} by {columns}, other columns averaged; dots are rows."
     return Picture(to_svg(figure, key, caption), caption)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.display.numbers import plain
 from obliquebart.table.words import as_date
 
 FEATURE_SCALINGS = ("range", "rank", "blend", "joint")
@@ -79,7 +80,7 @@ class ColumnScale:
 
     def in_words(self, value: float, digits: int = 6) -> str:
         """Return a value in the column's units as people write it."""
-        return as_date(value) if self.is_date else f"{value:.{digits}g}"
+        return as_date(value) if self.is_date else plain(value, digits)
 
     def range_in_words(self) -> str:
         """Return the range of the training values."""

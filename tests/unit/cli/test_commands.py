@@ -70,6 +70,18 @@ def test_fit_shows_types_and_convergence(folder, tmp_path):
     assert "categorical" not in quiet.stderr
 
 
+def test_a_model_knows_its_target(folder, tmp_path):
+    model = obliquebart.load(folder / "y.obart")
+    assert model.target_name_ == "y"
+    # The table has another column that is none of the model's.
+    result = run("summary", folder / "y.obart", folder / "data.csv")
+    assert "ObliqueBARTRegressor of 'y' with 3 continuous" in " ".join(result.stdout.split())
+    assert "RMSE" in result.stdout
+    page = tmp_path / "page.html"
+    run("report", folder / "l.obart", folder / "data.csv", "-o", page)
+    assert "label" in page.read_text("utf-8")
+
+
 def test_fit_as_json(folder, tmp_path):
     path = tmp_path / "m.obart"
     result = run("fit", folder / "data.csv", "-t", "label", "-o", path, "--json", *QUICK)
@@ -348,7 +360,7 @@ MISTAKES = {
     "no model": ("predict none.obart {data}", "no file none.obart"),
     "not a model": ("predict {data} {data}", "Cannot load"),
     "column missing": ("predict {folder}/y.obart {folder}/missing.csv", "no column 'age'"),
-    "which target": ("report {folder}/y.obart {data} -o {folder}/r.html", "--target"),
+    "which target": ("report {folder}/y.obart {folder}/renamed.csv -o {folder}/r.html", "--target"),
     "unknown label": ("summary {folder}/l.obart {folder}/labels.csv -t label", "'medium'"),
 }
 
@@ -370,6 +382,7 @@ def bad(folder):
         "infinite.csv": "x,y\n1,1\ninf,2\n3,4\n",
         "free.csv": "x,y\n" + "".join(f"word{i},{i}\n" for i in range(1500)),
         "labels.csv": "age,bmi,noise,colour,label\n40,20,0.5,red,medium\n",
+        "renamed.csv": "age,bmi,noise,colour,id,outcome\n40,20,0.5,red,1,2\n",
     }
     for name, text in files.items():
         (folder / name).write_text(text)
@@ -564,5 +577,6 @@ def test_doubtful_columns_and_mistaken_options(tmp_path):
     new.write_text("day,remark\n2030-01-01,other\n")
     answer = run("predict", model, new, "-o", tmp_path / "p.csv").output
     assert answer.count("Levels unseen") == 1
-    answer = run("report", model, data, code=1).output
-    assert "is the target: 'id', 'y'?" in " ".join(answer.split())
+    new.write_text("id,day,remark,outcome\n1,2024-01-01,remark 1,2\n")
+    answer = run("report", model, new, code=1).output
+    assert "is the target: 'id', 'outcome'?" in " ".join(answer.split())

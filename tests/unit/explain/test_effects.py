@@ -52,8 +52,8 @@ def test_two_classes_in_units_of_probability(column):
 
     check(effect, plain(predict, X, column, effect.points), predict(X).mean(axis=1))
     assert effect.classes == ("low",)
-    assert effect.quantity() == "average P(low)"
-    assert effect.quantity("blood pressure") == "average P(blood pressure = low)"
+    assert effect.quantity() == "average probability of low"
+    assert effect.quantity("blood pressure") == "average probability that blood pressure is low"
 
 
 def test_more_classes_sum_to_one():

@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 
 from helpers import estimators, small_models
-from obliquebart import ObliqueBARTRegressor, plots
-from obliquebart.explain.evaluation import evaluate
-from obliquebart.plots.style import ACCENT, SECOND, chain_styles
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, plots
+from obliquebart.explain.evaluation import ClassEvaluation, evaluate
+from obliquebart.plots.style import ACCENT, SECOND, chain_styles, legend_above, short_name
 
 
 @pytest.fixture(autouse=True)
@@ -91,8 +91,6 @@ def test_trace():
         plots.trace(model, ["tau"])
     with pytest.raises(ValueError, match="need 1 axes"):
         plots.trace(model, ["depth"], [])
-    with pytest.raises(ValueError, match="posteriors_"):
-        plots.trace(cases()["three classes"][0])
 
 
 def test_long_chains_are_thinned_for_the_eye():
@@ -205,6 +203,122 @@ def test_tree():
     assert texts.count("yes") == texts.count("no") == n_leaves - 1
     assert sum("rows)" in text or "row)" in text for text in texts) == n_leaves
     drawn(plots.tree(model, draw=0, number=1))
+
+
+def texts_of(ax):
+    return [ax.get_xlabel(), ax.get_ylabel(), ax.get_title(), ax.get_title("left")]
+
+
+def test_pictures_name_the_outcome():
+    X, y = small_models.mixed_table()
+    model = ObliqueBARTRegressor(**small_models.OPTIONS).fit(X, pd.Series(y, name="price"))
+    evaluation = evaluate(model, X, y)
+    for draw in (plots.fit, plots.residuals, plots.calibration):
+        assert "price" in " ".join(texts_of(draw(evaluation)))
+    ax = plots.surface(model, X)
+    assert ax.figure.axes[1].get_ylabel() == "predicted price"
+    assert "noise of price" in plots.trace(model, ["sigma"])[0].get_title("left")
+    assert plots.effects(model, X, "age").get_ylabel() == "average predicted price"
+    labels = np.where(y > 105, "high", "low")
+    model = ObliqueBARTClassifier(**small_models.OPTIONS).fit(X, pd.Series(labels, name="level"))
+    evaluation = evaluate(model, X, labels)
+    assert plots.fit(evaluation).get_ylabel() == "probability that level is low"
+    ax = plots.calibration(evaluation, class_="high")
+    assert ax.get_xlabel().replace("\n", " ") == "predicted probability that level is high"
+    ax = plots.surface(model, X, class_="high")
+    assert ax.figure.axes[1].get_ylabel() == "probability that level is high"
+
+
+def test_surfaces_span_their_data():
+    model, X = small_models.classifier(), small_models.mixed_table()[0]
+    second = plots.surface(model, X, ("age", "bmi"))
+    mesh = second.collections[0]
+    low, high = mesh.get_clim()
+    assert (low, high) == (mesh.get_array().min(), mesh.get_array().max())
+    assert 0 < low < high < 1
+    first = plots.surface(model, X, ("age", "bmi"), class_="high").collections[0]
+    np.testing.assert_allclose(first.get_array() + mesh.get_array(), 1.0)
+
+
+def test_pictures_of_several_classes():
+    model, X, y = cases()["three classes"]
+    drawn(plots.tree(model))
+    assert plots.tree(model, class_="virginica").get_title("left") == "virginica"
+    everything = plots.inclusion(model, top=4)
+    one = plots.inclusion(model, top=4, class_="setosa")
+    shares = [sorted(ax.lines[0].get_xdata()) for ax in (everything, one)]
+    assert shares[0] != shares[1]
+    panels = plots.trace(model)
+    assert len(panels) == 3 * 3
+    assert panels[3].get_title("left").startswith("versicolor: θ")
+    assert len(plots.trace(model, class_="setosa")) == 3
+    # Where each class is the most probable, with its name there.
+    ax = drawn(plots.surface(model, X, ("petal length (cm)", "petal width (cm)")))
+    assert {text.get_text() for text in ax.texts} >= {"setosa", "virginica"}
+    assert set(np.unique(ax.collections[0].get_array())) <= {0, 1, 2}
+    parts = [
+        plots.surface(model, X, (2, 3), class_=label).collections[0].get_array()
+        for label in model.classes_
+    ]
+    np.testing.assert_allclose(sum(parts), 1.0)
+    for name in ("calibration", "residuals"):
+        drawn(getattr(plots, name)(model, X, y, class_="virginica"))
+
+
+@pytest.mark.parametrize("call", [plots.tree, plots.inclusion, plots.trace])
+def test_wrong_classes(call):
+    with pytest.raises(ValueError, match=r"'rose' is none .* 'setosa', 'versicolor'"):
+        call(cases()["three classes"][0], class_="rose")
+    with pytest.raises(ValueError, match="has no classes"):
+        call(small_models.regressor(), class_="rose")
+    with pytest.raises(ValueError, match="leave class_ out"):
+        call(small_models.classifier().posterior_, class_="high")
+
+
+@pytest.mark.filterwarnings("ignore:y holds one class")
+def test_a_single_class_has_nothing_to_draw():
+    model = ObliqueBARTClassifier(**small_models.OPTIONS).fit([[0.0], [1.0]], ["a", "a"])
+    with pytest.raises(ValueError, match="single class"):
+        plots.tree(model)
+
+
+def test_groups_of_calibration_are_spread_and_not_too_small():
+    rng = np.random.default_rng(0)
+    rare = np.concatenate([rng.beta(0.5, 30, 900), rng.uniform(0.1, 0.9, 60)])
+    n = len(rare)
+    evaluation = ClassEvaluation(
+        codes=(rng.uniform(size=n) < rare).astype(np.intp),
+        classes=np.array(["no", "yes"]),
+        probability=np.stack([1 - rare, rare], axis=1),
+        low=np.zeros((n, 2)),
+        high=np.ones((n, 2)),
+        coverage=0.9,
+        n_table=n,
+    )
+    line = plots.calibration(evaluation).lines[-1]
+    x = line.get_xdata()
+    # Groups of equal size would leave one point above 10%.
+    assert len(x) >= 4
+    assert (np.diff(x) > 0.02).all()
+    assert x[-1] > 0.5
+
+
+def test_legends_have_columns_that_fit():
+    ax = plt.subplots(figsize=(4.8, 3.4))[1]
+    for label in ("a rather long name of a class", "another rather long name", "c", "d"):
+        ax.plot([0, 1], [0, 1], label=label)
+    legend_above(ax, 4)
+    ax.figure.canvas.draw()
+    assert ax.get_legend().get_window_extent().width < ax.figure.bbox.width
+    assert ax.get_legend()._ncols < 4
+
+
+def test_long_names_stay_distinct():
+    names = [f"average_number_of_rooms_in_{place}" for place in ("houses", "flats")]
+    short = [short_name(name) for name in names]
+    assert len(set(short)) == 2
+    assert all(len(name) == 24 for name in short)
+    assert short_name("short") == "short"
 
 
 def test_no_picture_needs_colour():

@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from importlib import resources
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
@@ -15,11 +16,14 @@ from helpers import small_models
 from helpers.browser import Browser, find_chromium
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.report import report_html, write_report
+from obliquebart.report.sections import SMALLEST_SHARE
+from obliquebart.report.words import GLOSSARY, explained
 
 OPTIONS = {"n_trees": 25, "n_burn": 100, "n_draws": 60, "n_chains": 2, "random_state": 0}
 VOID = {"meta", "br", "hr", "img", "link", "input"}
-# trace, fit, residuals, calibration, coverage, inclusion, surface, tree
-N_PICTURES = {"diabetes": 8, "breast cancer": 7}
+# Four checks of numbers or three of classes; importance, six effects, surface; trace, inclusion,
+# tree.
+N_PICTURES = {"diabetes": 15, "breast cancer": 14}
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +31,8 @@ def pages(tmp_path_factory):
     """The pages of two real data sets, the rows split in halves."""
     folder = tmp_path_factory.mktemp("pages")
     X, y = load_diabetes(return_X_y=True, as_frame=True, scaled=False)
-    model = ObliqueBARTRegressor(**OPTIONS).fit(X[::2], y[::2])
-    write_report(model, X[1::2], y[1::2], folder / "diabetes.html", title="Diabetes", source="UCI")
+    model = ObliqueBARTRegressor(**OPTIONS).fit(X[::2], y[::2].rename("progression"))
+    write_report(model, X[1::2], y[1::2], folder / "diabetes.html", source="UCI")
     X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     labels = np.where(y == 1, "benign", "malignant")
     model = ObliqueBARTClassifier(**OPTIONS).fit(X[::2], labels[::2])
@@ -101,9 +105,11 @@ def test_the_page_can_be_heard(pages, name):
 def test_what_the_page_says(pages):
     text = " ".join(" ".join(Page(pages["diabetes"].read_text(encoding="utf-8")).text).split())
     for words in (
-        *("Diabetes", "judged on 221 rows of UCI", "R-hat", "bulk ESS", "RMSE", "Accepted moves"),
+        *("What predicts progression?", "judged on 221 rows of UCI", "learned from 221 rows"),
+        *("R-hat", "bulk ESS", "RMSE", "Accepted moves", "Columns by importance"),
         *("rows that were not in the fit", "Columns by use", "Pairs that share oblique rules"),
-        *("One tree of the last draw", "├─ yes", "n_trees", "Most used columns"),
+        *("One tree of the last draw", "├─ yes", "n_trees", "What matters most: "),
+        *("A prediction of progression is off by", "average predicted progression."),
     ):
         assert words in text
     assert "These are the rows of the fit" not in text
@@ -126,8 +132,12 @@ def test_more_classes():
     page = Page(report_html(model, X, y))
     text = " ".join(page.text)
     assert "versicolor against the rest" in text
-    # Three checks, and trace, inclusion, surface and tree of each class.
-    assert len(page.all("figure")) == 3 + 4 * 3
+    # Three checks and a calibration of each class; importance, surface and two to four effects;
+    # trace, inclusion and tree of each class.
+    n_effects = sum(row.share >= SMALLEST_SHARE for row in model.importance(X))
+    assert len(page.all("figure")) == 3 + 3 + 2 + n_effects + 3 * 3
+    assert len(page.all("details")) == 6
+    assert "one of 3 classes" in text
 
 
 @pytest.mark.filterwarnings("ignore:All 30 outcomes")
@@ -136,10 +146,65 @@ def test_models_without_variation():
     X = np.linspace(0, 1, 30).reshape(-1, 1)
     y = np.full(30, 2.0)
     model = ObliqueBARTRegressor(**OPTIONS).fit(X, y)
-    assert "The trees have no rules" in report_html(model, X, y)
+    text = " ".join(" ".join(Page(report_html(model, X, y)).text).split())
+    assert "The trees have no rules" in text
     labels = np.full(30, "only")
     one = ObliqueBARTClassifier(**OPTIONS).fit(X, labels)
-    assert "accuracy 100.0%" in report_html(one, X, labels)
+    page = report_html(one, X, labels)
+    assert "<strong>100%</strong> of the rows" in page
+    assert "accuracy 100.0%" in page
+
+
+@pytest.mark.parametrize("name", N_PICTURES)
+def test_the_page_begins_with_what_a_reader_wants(pages, name):
+    text = pages[name].read_text(encoding="utf-8")
+    titles = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+    assert titles == [
+        *("In short", "How good are the predictions?", "Which columns matter?"),
+        *("How do predictions depend on them?", "Has the calculation converged?", "More checks"),
+        *("What do the trees look like?", "How was it fitted?", "Words on this page"),
+    ]
+    # Before the first picture: three numbers, and nothing that needs statistics.
+    first = text[text.index("<main") : text.index("<figure")]
+    assert first.count("<dt>") == 3
+    assert "What matters most" in first
+    assert not re.search(
+        "R-hat|θ|leaf_sd|draws|σ", re.sub("<div class=.verdict.*?</div>", "", first)
+    )
+
+
+@pytest.mark.parametrize("name", N_PICTURES)
+def test_every_word_is_explained(pages, name):
+    page = Page(pages[name].read_text(encoding="utf-8"))
+    links = [a for a in page.all("a") if a.get("class") == "word"]
+    assert all(link["title"] for link in links)
+    keys = {link["href"].removeprefix("#word-") for link in links}
+    assert keys >= {"r-hat", "ess", "mcse", "draw", "chain", "importance", "effect", "interval"}
+    assert keys >= {"theta", "leaf-sd", "rule", "prior", "phi", "kind", "moves", "parameter", "f"}
+    assert keys >= ({"sigma", "r2", "rmse"} if name == "diabetes" else {"auc", "log-loss", "brier"})
+    # Only words that occur are in the glossary.
+    assert {i.removeprefix("word-") for i in page.ids if i.startswith("word-")} == keys
+
+
+def test_words_of_the_glossary():
+    spellings = [spelling.lower() for word in GLOSSARY for spelling in word.spellings]
+    assert len(spellings) == len(set(spellings))
+    assert len({word.key for word in GLOSSARY}) == len(GLOSSARY)
+    html = explained("Draws & draws of f, not F; redraws")
+    assert html.count("<a ") == 2
+    assert 'href="#word-draw"' in html
+    assert ">Draws</a> &amp; draws of <a " in html
+    assert html.endswith(", not F; redraws")
+
+
+def test_numbers_are_in_the_units_of_the_user():
+    X, y = small_models.mixed_table()
+    prices = pd.Series(10_000.0 * y, name="price")
+    model = ObliqueBARTRegressor(**OPTIONS).fit(X[:100], prices[:100])
+    page = report_html(model, X[100:], prices[100:])
+    text = " ".join(Page(page[page.index("<header") : page.index("</body")]).text)
+    assert not re.search(r"\d[eE]\+?\d", text)
+    assert re.search(r"1,\d\d\d,\d\d\d", text)
 
 
 def test_names_cannot_become_elements():
@@ -147,8 +212,8 @@ def test_names_cannot_become_elements():
     evil = "<script>alert(1)</script>"
     renamed = X.rename(columns={"age": evil, "bmi": '"&amp;'})
     renamed["colour"] = renamed["colour"].replace("red", "<b>red")
-    model = ObliqueBARTRegressor(**OPTIONS).fit(renamed, y)
-    page = Page(report_html(model, renamed, y, title=evil, source=evil))
+    model = ObliqueBARTRegressor(**OPTIONS).fit(renamed, y, target_name=evil)
+    page = Page(report_html(model, renamed, y, source=evil))
     assert page.all("script") == page.all("b") == []
     assert evil in "".join(page.text)
 

@@ -223,7 +223,7 @@ def display(mode, *, terminal, monkeypatch, quiet=0.0):
     console = Console(file=io.StringIO(), force_terminal=terminal, width=150)
     noise_units = {"sigma": ("σ", 2.0)}
     progress = FitProgress(mode, 100, noise_units, title="blue ", console=console)
-    progress.open(2)
+    progress.open()
     snapshots = [
         {"sweep": 40, "sigma": 1.25, "acceptance": 0.31},
         {"sweep": 0, "sigma": 1.0, "acceptance": 0.0},

@@ -1,0 +1,74 @@
+"""Numbers as people write them: 1,250,000 and not 1.25e+06."""
+
+from __future__ import annotations
+
+import math
+
+# Outside these, digits are harder to count than an exponent is to read.
+SMALLEST_PLAIN, LARGEST_PLAIN = 1e-5, 1e12
+# Below it a number has no separators, so that years stay years.
+SEPARATED_FROM = 10_000
+
+
+def plain(value: float, digits: int = 3) -> str:
+    """Return a number with so many digits, or with all of those before its decimal point.
+
+    Examples
+    --------
+    >>> [plain(value) for value in (1234567.8, 2015.5, 0.0012345, 1e-9)]
+    ['1,234,568', '2016', '0.00123', '1e-9']
+    >>> plain(2015.5, 5)
+    '2015.5'
+    """
+    if math.isnan(value):
+        return "–"
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value == 0:
+        return "0"
+    if not SMALLEST_PLAIN <= abs(value) < LARGEST_PLAIN:
+        return with_exponent(value, digits)
+    decimals = max(digits - 1 - _magnitude(value, digits), 0)
+    return fixed(value, decimals, separated=abs(value) >= SEPARATED_FROM, short=True)
+
+
+def about(value: float, digits: int = 2) -> str:
+    """Return an estimate, rounded to so many digits.
+
+    Examples
+    --------
+    >>> [about(value) for value in (37123.4, 0.0567, 110.0)]
+    ['37,000', '0.057', '110']
+    """
+    if not math.isfinite(value) or value == 0:
+        return plain(value)
+    return plain(round(value, digits - 1 - _magnitude(value, digits)), digits)
+
+
+def fixed(value: float, decimals: int, *, separated: bool, short: bool = False) -> str:
+    """Return a number with so many decimals; a short one ends before the zeros after its point."""
+    text = f"{value:,.{decimals}f}" if separated else f"{value:.{decimals}f}"
+    if short and "." in text:
+        text = text.rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+def with_exponent(value: float, digits: int) -> str:
+    """Return a number such as 1.5e-9."""
+    mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def duration(seconds: float) -> str:
+    """Return a time to wait in words."""
+    if seconds < 90.0:
+        return f"{max(math.ceil(seconds), 1)} s"
+    minutes = math.ceil(seconds / 60.0)
+    return f"{minutes} min" if minutes < 90 else f"{minutes / 60.0:.0f} h"
+
+
+def _magnitude(value: float, digits: int) -> int:
+    """Return the power of ten of the first digit, after rounding."""
+    return int(f"{value:.{digits - 1}e}".partition("e")[2])

@@ -1,0 +1,91 @@
+"""How good a model is, in a few numbers that need no statistics."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from obliquebart.display.numbers import about
+from obliquebart.explain.evaluation import ClassEvaluation, Evaluation, RegressionEvaluation
+
+
+class Headline(NamedTuple):
+    """A number with a name, and a sentence that says what to compare it with."""
+
+    name: str
+    value: str
+    note: str
+
+
+def headlines(evaluation: Evaluation) -> list[Headline]:
+    """Return what a reader wants to know first."""
+    if isinstance(evaluation, ClassEvaluation):
+        return _of_classes(evaluation)
+    return _of_numbers(evaluation)
+
+
+def _of_numbers(evaluation: RegressionEvaluation) -> list[Headline]:
+    scores = evaluation.scores()
+    name = evaluation.target or "y"
+    guess = float(np.mean(np.abs(evaluation.y - evaluation.y.mean())))
+    shown = [
+        Headline(
+            "Average error",
+            about(scores["MAE"], 3),
+            f"A prediction of {name} is off by this much on average (mean absolute error). Always "
+            f"guessing the average would be off by {about(guess, 3)}.",
+        )
+    ]
+    if not np.isnan(scores["R²"]):
+        shown.append(
+            Headline(
+                "Explained",
+                f"{scores['R²']:.0%}",
+                f"of the differences in {name} between rows (R²).",
+            )
+        )
+    inside = float(evaluation.covered.mean())
+    shown.append(
+        Headline(
+            "In their interval",
+            f"{inside:.0%}",
+            f"of the rows. The model aims at {evaluation.coverage:.0%}; its intervals are "
+            f"±{about(float(np.mean(evaluation.high - evaluation.low)) / 2.0)} on average.",
+        )
+    )
+    return shown
+
+
+def _of_classes(evaluation: ClassEvaluation) -> list[Headline]:
+    scores = evaluation.scores()
+    counts = np.bincount(evaluation.codes, minlength=len(evaluation.classes))
+    common = evaluation.classes[int(np.argmax(counts))]
+    shown = [
+        Headline(
+            "Right",
+            f"{scores['accuracy']:.0%}",
+            f"of the rows (accuracy). Always guessing {common}, the most frequent class, would be "
+            f"right for {counts.max() / counts.sum():.0%}.",
+        )
+    ]
+    if "AUC" in scores:
+        first, second = evaluation.classes[:2]
+        shown.append(
+            Headline(
+                "Told apart",
+                f"{scores['AUC']:.0%}",
+                f"of pairs of a row with {second} and one with {first} are ranked rightly (AUC). "
+                "Guessing would be 50%.",
+            )
+        )
+    own = evaluation.probability[np.arange(len(evaluation.codes)), evaluation.codes]
+    shown.append(
+        Headline(
+            "Probability of the truth",
+            f"{float(own.mean()):.0%}",
+            "is what the model gives to the true class of a row on average. Guessing by frequency "
+            f"would be {float(np.sum((counts / counts.sum()) ** 2)):.0%}.",
+        )
+    )
+    return shown

@@ -1,0 +1,93 @@
+"""Pieces of the page as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from obliquebart.display.tables import TextTable, escape, html_table
+from obliquebart.report.headlines import Headline
+from obliquebart.report.pictures import Picture
+from obliquebart.report.words import explained
+
+
+class Part(NamedTuple):
+    """A section of the page."""
+
+    key: str
+    short: str
+    """In the list of contents."""
+    title: str
+    body: str
+
+
+def section(part: Part) -> str:
+    """Return a section with its heading."""
+    return (
+        f'<section aria-labelledby="{part.key}"><h2 id="{part.key}">{escape(part.title)}</h2>\n'
+        f"{part.body}</section>"
+    )
+
+
+def heading(text: str) -> str:
+    """Return a heading inside a section; nothing where there is no text."""
+    return f"<h3>{escape(text)}</h3>" if text else ""
+
+
+def paragraph(text: str) -> str:
+    """Return a paragraph whose words lead to the glossary."""
+    return f"<p>{explained(text)}</p>"
+
+
+def box(headline: str, sentences: Sequence[str], *, good: bool) -> str:
+    """Return sentences that must not be overlooked."""
+    lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
+    kind = "good" if good else "warn"
+    return f'<div class="verdict {kind}"><p><strong>{escape(headline)}</strong></p>{lines}</div>'
+
+
+def cards(shown: Sequence[Headline]) -> str:
+    """Return numbers in large type."""
+    entries = "".join(
+        f"<div><dt>{escape(each.name)}</dt><dd><strong>{escape(each.value)}</strong> "
+        f"{explained(each.note)}</dd></div>"
+        for each in shown
+    )
+    return f'<dl class="cards">{entries}</dl>'
+
+
+def gallery(drawn: Sequence[Picture], *, small: bool = False) -> str:
+    """Return pictures side by side, as many as there is room for."""
+    figures = "".join(
+        f"<figure{' class=wide tabindex=0' if picture.wide else ''}>{picture.svg}"
+        f"<figcaption>{explained(picture.caption)}</figcaption></figure>\n"
+        for picture in drawn
+    )
+    return f'<div class="pictures{" small" if small else ""}">{figures}</div>'
+
+
+def tables(shown: Sequence[TextTable], *, of_terms: bool = False) -> str:
+    """Return tables, each in a frame that scrolls by itself.
+
+    Rows `of_terms` begin with words of ours, which are explained, and not with names of the user's.
+    """
+    row_heading = explained if of_terms else escape
+    frames = "".join(
+        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.title)}">'
+        f"{html_table(table, explained, row_heading)}</div>\n"
+        for table in shown
+        if table.rows
+    )
+    return f'<div class="tables">{frames}</div>'
+
+
+def folded(title: str, body: str) -> str:
+    """Return something that a reader may open; without a title it is open."""
+    if not title:
+        return body
+    return f"<details><summary>{escape(title)}</summary>{body}</details>"
+
+
+def preformatted(text: str, name: str) -> str:
+    """Return text whose lines stay as they are."""
+    return f'<pre role="region" aria-label="{escape(name)}" tabindex="0">{escape(text)}</pre>'
