@@ -8,14 +8,17 @@ from typing import NamedTuple
 
 # Longer texts in a table need room, or a phone breaks them into a column of words.
 LONG_WORD = 12
-# What notebooks need to show our tables as the report does; their colours stay their own.
+# What notebooks need to show our tables as the report does; their colours stay their own. Their
+# styles align all cells right, with rules that are more specific than these.
 NOTEBOOK_STYLE = """<style>
 .obliquebart table { border-collapse: collapse; margin: 0.25em 0 0.75em; }
 .obliquebart caption { text-align: left; font-weight: 600; white-space: nowrap; padding: 0.2em 0; }
-.obliquebart th, .obliquebart td { text-align: left; padding: 0.2em 0.9em 0.2em 0; }
+.obliquebart th, .obliquebart td {
+  text-align: left !important; padding: 0.2em 0.9em 0.2em 0; max-width: 45em;
+}
 .obliquebart tbody th { font-weight: 400; }
 .obliquebart th.number, .obliquebart td.number {
-  text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums;
+  text-align: right !important; white-space: nowrap; font-variant-numeric: tabular-nums;
 }
 .obliquebart p { margin: 0.25em 0; max-width: 60em; }
 </style>"""

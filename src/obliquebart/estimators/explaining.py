@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -146,7 +147,7 @@ class Explaining:
         check_is_fitted(self)
         fitted = self._fitted
         classes = () if fitted.classes is None else fitted.classes.tolist()
-        return column_effect(
+        effect = column_effect(
             fitted.posteriors,
             fitted.encoding,
             self._rows(X, "effects(X, column)"),
@@ -159,6 +160,7 @@ class Explaining:
             max_draws=max_draws,
             n_jobs=self.n_jobs,
         )
+        return replace(effect, target=fitted.target_name)
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

@@ -63,6 +63,8 @@ class Effect:
         Whether these are differences to the average prediction of the rows.
     coverage : float
         The probability of the intervals.
+    target : str or None
+        What the outcome is called.
     """
 
     column: str
@@ -77,6 +79,7 @@ class Effect:
     is_probability: bool
     centered: bool
     coverage: float
+    target: str | None = None
 
     @property
     def labels(self) -> list[str]:
@@ -101,12 +104,13 @@ class Effect:
         Parameters
         ----------
         target : str, optional
-            What is predicted, with its unit.
+            What is predicted, with its unit; by default what the model calls it.
 
         Returns
         -------
         str
         """
+        target = target or self.target
         if self.is_probability:
             several = "probability" if target is None else f"probability of each {target}"
             name = probability_of(self.classes[0], target) if len(self.classes) == 1 else several

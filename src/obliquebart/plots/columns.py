@@ -113,7 +113,6 @@ def effects(
     target : str, optional
         What is predicted, for the axis; by default what the model calls it.
     """
-    target = target or getattr(model, "target_name_", None)
     if isinstance(model, Effect):
         effect = model
     elif column is None:
@@ -121,6 +120,7 @@ def effects(
     else:
         effect = model.effects(X, column, centered=centered, coverage=coverage)
     curves = _curves(effect)
+    target = target or effect.target
     label = effect.quantity(None if target is None else short_name(target))
     kind: Kind = "percent" if effect.is_probability else "number"
     is_list = effect.kind == "categorical"

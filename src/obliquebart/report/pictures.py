@@ -150,7 +150,7 @@ def importance(shown: list[Importance], n_columns: int) -> Picture:
     return Picture(to_svg(figure, "importance", f"{caption} {listed}."), caption)
 
 
-def effect(shown: Effect, key: str, target: str | None) -> Picture:
+def effect(shown: Effect, key: str) -> Picture:
     """Draw the effect of a column."""
     n_levels = len(shown.points) if shown.kind == "categorical" else 0
     n_curves = shown.mean.shape[1] if shown.mean.ndim > 1 else 1
@@ -159,8 +159,8 @@ def effect(shown: Effect, key: str, target: str | None) -> Picture:
     legend = 0.22 * math.ceil(n_curves / 2) if n_curves > 1 else 0.0
     with styled():
         figure = new_figure(height + legend)
-        plots.effects(shown, target=target, ax=figure.subplots())
-    caption = f"{shown.column}: {shown.quantity(target)}."
+        plots.effects(shown, ax=figure.subplots())
+    caption = f"{shown.column}: {shown.quantity()}."
     return Picture(to_svg(figure, key, f"{caption} {_ends(shown)}"), caption)
 
 

@@ -164,10 +164,7 @@ def _effects(subject: Study) -> Part:
         "The effect of a column is the average prediction if all rows had the same value of it. "
         "Bands and bars are 90% intervals; marks at the bottom show where the rows are."
     )
-    drawn = [
-        pictures.effect(effect, f"effect{i}", subject.model.target_name_)
-        for i, effect in enumerate(subject.effects)
-    ]
+    drawn = [pictures.effect(effect, f"effect{i}") for i, effect in enumerate(subject.effects)]
     surface = pictures.surface(subject.model, subject.X, "surface") if subject.shown else None
     body += gallery([*drawn, *([surface] if surface else [])])
     return Part("effects", "Effects", "How do predictions depend on them?", body)
