@@ -44,7 +44,7 @@ help:  ## List the commands
 	  /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: .venv/.built  ## Make .venv and install the package in it, editable (quick when nothing changed)
+build: .venv/.built  ## Create .venv and install the package there, editable (quick if nothing changed)
 
 .venv/.tools: pyproject.toml
 	$(call new-env,$(PYTHON),.venv)
@@ -58,11 +58,11 @@ demo: build  ## Fit two data sets, print the errors, draw the picture
 	.venv/bin/python examples/demo.py
 
 .PHONY: test
-test: build  ## Run the tests (PYTEST_ARGS="-k name" to choose)
+test: build  ## Run the tests (PYTEST_ARGS="-k name" selects some)
 	$(call driver,dev) .venv/bin/python -m pytest $(PYTEST_ARGS)
 
 .PHONY: lint
-lint: build  ## Check style and types, change nothing
+lint: build  ## Check style and types without changing files
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
@@ -96,7 +96,7 @@ calibrate: build  ## Run the long statistical tests
 	$(call driver,dev) .venv/bin/python -m pytest -m long --timeout=0 $(PYTEST_ARGS)
 
 .PHONY: instructions
-instructions: build  ## Compare the instructions per sweep with those recorded (needs valgrind)
+instructions: build  ## Compare the instructions per sweep with the recorded ones (needs valgrind)
 	$(call driver,dev) .venv/bin/python benchmarks/instructions.py
 
 .PHONY: bugs
@@ -111,17 +111,18 @@ bugs: .venv-bugs/.built  ## Show that the tests catch every planted bug
 	@touch $@
 
 .PHONY: bench
-bench: .venv-bench/.built  ## Answer the questions of docs/performance.md with small sizes (minutes)
+bench: .venv-bench/.built  ## Run the benchmarks of docs/performance.md with small sizes (minutes)
 	.venv-bench/bin/python benchmarks/run.py --quick $(BENCH_ARGS)
 
 .PHONY: bench-full
-bench-full: .venv-bench/.built  ## Answer them in full, and write that page (longer; quiet machine)
+bench-full: .venv-bench/.built  ## Run them in full and write that page (longer, on a quiet machine)
 	.venv-bench/bin/python benchmarks/run.py $(BENCH_ARGS)
 	.venv-bench/bin/python benchmarks/report.py
 	.venv-bench/bin/python docs/tools/readme.py
 
+# pymc-bart 0.13 needs Python 3.12.
 .venv-bench/.tools: pyproject.toml benchmarks/requirements.txt
-	$(call new-env,$(PYTHON),.venv-bench)
+	$(call new-env,$(call find-python,3.12),.venv-bench)
 	.venv-bench/bin/python -m pip install --quiet -r benchmarks/requirements.txt
 	@touch $@
 .venv-bench/.built: .venv-bench/.tools $(SOURCES)
@@ -129,7 +130,7 @@ bench-full: .venv-bench/.built  ## Answer them in full, and write that page (lon
 	@touch $@
 
 .PHONY: docs
-docs: .venv-docs/.built  ## Build the documentation, run its gallery; a warning is an error
+docs: .venv-docs/.built  ## Build the documentation and run its gallery; warnings are errors
 	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going -q docs build/docs/html
 	.venv-docs/bin/python docs/tools/check_links.py build/docs/html
 	@echo "Open build/docs/html/index.html"
@@ -143,12 +144,12 @@ docs: .venv-docs/.built  ## Build the documentation, run its gallery; a warning 
 	@touch $@
 
 .PHONY: docs-check
-docs-check: docs  ## Look at the site in Chromium, narrow and wide, light and dark (needs npm)
+docs-check: docs  ## Check the site in Chromium, narrow and wide, light and dark (needs npm)
 	npm install --silent --no-save --prefix build/docs/npm axe-core@4
 	.venv-docs/bin/python docs/tools/check_site.py build/docs/html build/docs/npm build/docs/shots
 
 .PHONY: tutorials
-tutorials: .venv-tutorials/.tools  ## Make the tutorials' changes in a copy, build it, test it
+tutorials: .venv-tutorials/.tools  ## Apply the tutorials' changes to a copy, build it and test it
 	rm -rf build/tutorials/copy && mkdir -p build/tutorials/copy
 	.venv-tutorials/bin/python docs/extend/build.py build/tutorials/copy
 	$(call install,.venv-tutorials,tutorials/core,./build/tutorials/copy)
@@ -180,7 +181,7 @@ define drive
 	  $(1) threads; done
 endef
 .PHONY: sanitize
-sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests under the sanitizers
+sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests with the sanitizers
 	$(call drive,build/asan/obart_driver)
 	$(call drive,build/tsan/obart_driver)
 	$(asan-env) .venv-asan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
@@ -189,7 +190,7 @@ sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests under the sanitizers
 
 FUZZ_SECONDS ?= 120
 .PHONY: fuzz
-fuzz: .venv-asan/.built  ## Load mutated model files under the address sanitizer for two minutes
+fuzz: .venv-asan/.built  ## Load mutated model files with the address sanitizer for two minutes
 	$(asan-env) .venv-asan/bin/python tests/files/fuzz/model_file.py --seconds $(FUZZ_SECONDS)
 
 .venv-asan/.tools .venv-tsan/.tools: pyproject.toml
@@ -204,7 +205,7 @@ fuzz: .venv-asan/.built  ## Load mutated model files under the address sanitizer
 
 ##@ House
 .PHONY: clean
-clean:  ## Remove every environment, build and cache
+clean:  ## Remove all environments, builds and caches
 	rm -rf .venv .venv-* .venvs build dist src/obliquebart/_core.pyi
 	rm -rf docs/gallery .pytest_cache .mypy_cache .ruff_cache
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -10,8 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-PACKAGES = ("obliquebart", "stochtree", "bartz", "jax", "pymc-bart", "scikit-learn", "xgboost")
-PACKAGES += ("numpy",)
+PACKAGES = ("obliquebart", "stochtree", "bartz", "jax", "pymc-bart", "bartrs")
+PACKAGES += ("scikit-learn", "xgboost", "numpy")
 FLAGS = ("sse4_2", "avx2", "fma", "avx512f", "avx512bw", "avx512vl", "avx512vbmi", "asimd", "sve")
 
 

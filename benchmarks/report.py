@@ -19,6 +19,8 @@ import numpy as np
 import targets
 from table import markdown
 
+from obliquebart.model.parameters import Schedule
+
 mpl.use("svg")
 import matplotlib.pyplot as plt
 
@@ -37,7 +39,7 @@ QUIET_CORES = 0.1
 # Lines that differ without colour.
 STYLES = ("o-", "s--", "^:", "D-.")
 
-QUESTIONS = ("sweep", "pymc", "small_n", "rows", "columns", "rules", "threads", "probit")
+QUESTIONS = ("tables", "sweep", "pymc", "small_n", "rows", "columns", "rules", "threads", "probit")
 QUESTIONS += ("predict", "fit", "memory", "simd", "accuracy", "mixing")
 QUESTIONS += ("paper_regression", "paper_classification")
 
@@ -54,7 +56,7 @@ def target_table() -> str:
     counts = next(iter(recorded.values()), {})
     columns = {
         "what": "what",
-        "asked": "asked",
+        "asked": "target",
         "measured": "measured",
         "met": "met",
         "limit": "what limits it",
@@ -94,10 +96,37 @@ def _quietness() -> list[str]:
     if not busy:
         return []
     return [
-        f"- **Other jobs shared the cores** while these ran (cores that they had on average): "
-        f"{', '.join(busy)}. Their milliseconds are too large, and of their ratios those of CPU "
-        "times say most."
+        "- **Other jobs shared the cores** with these runs (in parentheses the cores they used on "
+        f"average): {', '.join(busy)}. Wall times of these runs are too large; trust their CPU "
+        "times and the ratios of CPU times."
     ]
+
+
+def fits_table() -> str:
+    """Seconds and scores on well-known tables, a line per table and library."""
+    columns = {
+        "table": "table",
+        "rows": "rows",
+        "columns": "columns",
+        "library": "who",
+        "cpu_s": "seconds",
+        "score_is": "score",
+        "mean": "on unseen rows",
+        "score_se": "s.e.",
+        "repeats": "splits",
+    }
+    rows = [row | {"mean": f"{row['score']:.3f}"} for row in result("tables")["rows"]]
+    return markdown(rows, columns)
+
+
+def shortest_fits() -> str:
+    """What the first round of a default fit costs, from the time of a sweep."""
+    sweeps = Schedule.n_chains * (Schedule.n_burn + Schedule.n_draws)
+    lines = [
+        {"n": row["n"], "sweep": row["default_ms"], "fit": row["default_ms"] * sweeps / 1e3}
+        for row in result("rules")["rows"]
+    ]
+    return markdown(lines, {"n": "rows", "sweep": "ms per sweep", "fit": "seconds per fit"})
 
 
 def sweep_table() -> str:
@@ -128,8 +157,14 @@ def bandwidth_table() -> str:
     return markdown(lines, {"where": "arrays in", "speed": "GB/s"})
 
 
-def plain_table(question: str, columns: dict[str, str]) -> Callable[[], str]:
-    return lambda: markdown(result(question)["rows"], columns)
+def plain_table(question: str, columns: dict[str, str], **chosen: Any) -> Callable[[], str]:
+    """All rows of a question, or those with the chosen values."""
+
+    def table() -> str:
+        rows = result(question)["rows"]
+        return markdown([r for r in rows if all(r[k] == v for k, v in chosen.items())], columns)
+
+    return table
 
 
 MIXING = {
@@ -256,6 +291,8 @@ def picture(name: str, height: float, **labels: str) -> Iterator[Any]:
 TABLES: dict[str, Callable[[], str]] = {
     "machine": machine_table,
     "targets": target_table,
+    "tables": fits_table,
+    "shortest": shortest_fits,
     "sweep": sweep_table,
     "rules": plain_table(
         "rules",
@@ -323,6 +360,12 @@ TABLES: dict[str, Callable[[], str]] = {
             "pymc_sweeps": "its sweeps timed",
             "repeats": "repeats",
         },
+        what="sweep",
+    ),
+    "pymc_fit": plain_table(
+        "pymc",
+        {"library": "who", "cpu_s": "seconds", "rmse": "RMSE", "repeats": "data sets"},
+        what="fit",
     ),
     "small_n": plain_table(
         "small_n",

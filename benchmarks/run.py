@@ -18,7 +18,7 @@ import timing
 from table import print_table
 
 # In the order of the page. The paper's numbers are no timing and take hours: paper_numbers.py.
-QUESTIONS = ("sweep", "pymc", "small_n", "rows", "columns", "rules", "threads", "probit")
+QUESTIONS = ("tables", "sweep", "pymc", "small_n", "rows", "columns", "rules", "threads", "probit")
 QUESTIONS += ("predict", "fit", "memory", "simd", "accuracy", "mixing")
 QUICK_RESULTS = Path(__file__).parents[1] / "build" / "bench-results"
 

@@ -1,6 +1,6 @@
-"""What we set out to reach, against what the results say: the first table of the page.
+"""Our targets against the results: the last table of the page.
 
-Every figure comes from benchmarks/results; the last column says what stands in the way of more.
+Every figure comes from benchmarks/results; the last column says what limits it.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ def _small_n(rows: Rows, instructions: dict[str, int]) -> Iterator[Row]:
     row = _find(rows("small_n"), n=100)
     limit = "scalar work of a proposal"
     if count := instructions.get("oblique, n = 100"):
-        limit += f": {count / N_TREES:,.0f} instructions an update with the AVX2 kernels"
+        limit += f": {count / N_TREES:,.0f} instructions per update with the AVX2 kernels"
     yield _at_most("a tree update at n = 100", 1.0, row["oblique_us"], limit, " µs")
 
 
@@ -178,7 +178,9 @@ def _probit(rows: Rows) -> Iterator[Row]:
     for row in rows("probit"):
         ours = row["prior"] == "default"
         what = f"probit over regression, n = {row['n']:,}, prior {row['prior']!r}"
-        limit = "a truncated normal a row" + (", and the likelihood of the labels" if ours else "")
+        limit = "a truncated normal per row" + (
+            ", and the likelihood of the labels" if ours else ""
+        )
         yield _at_most(what, 1.5, row["ratio"], limit, " times")
 
 

@@ -72,6 +72,8 @@ html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False
 html_last_updated_fmt = None
+# These pages have no other pages in their section, so the navigation beside them would be empty.
+html_sidebars = {name: [] for name in ("quickstart", "when", "faq", "search", "genindex")}
 html_theme_options = {
     "navbar_align": "left",
     "header_links_before_dropdown": 8,

@@ -2,7 +2,7 @@
 Convergence, and more draws
 ===========================
 
-Are there enough draws? ``summary`` ends with a verdict; ``sample_more`` goes on where the chains
+Are there enough draws? ``summary`` ends with a verdict; ``sample_more`` continues where the chains
 stopped.
 """
 
@@ -16,7 +16,7 @@ from obliquebart import ConvergenceWarning, ObliqueBARTRegressor, plots
 X, y = make_friedman1(500, noise=1.0, random_state=0)
 
 # %%
-# Too short on purpose: ``fit`` warns where the chains disagree, and the verdict says the same.
+# A fit that is too short on purpose: ``fit`` warns if the chains disagree, and the verdict says so.
 
 model = ObliqueBARTRegressor(n_burn=20, n_draws=20, random_state=0, progress=False)
 with warnings.catch_warnings():
@@ -34,11 +34,11 @@ model.sample_more(1500)
 print(model.summary(rows=4))
 
 # %%
-# Chains are slow where 200 trees explain nearly everything about 500 rows: sigma and the leaf scale
-# have few effective draws. Look at the size of the error that the verdict names: the outcomes
-# have noise of standard deviation 1.
+# Chains are slow when 200 trees explain nearly everything about 500 rows: sigma and the leaf scale
+# have few effective draws. Compare the error in the verdict with the noise of the outcomes, whose
+# standard deviation is 1.
 #
-# One line per chain. Left of zero is what was thrown away.
+# One line per chain. Sweeps left of zero were discarded.
 
 plots.trace(model, ["sigma", "n_leaves"])
 plt.show()

@@ -2,9 +2,8 @@
 Many fits on a Dask cluster
 ===========================
 
-Fits that do not depend on each other, here numbers of trees times folds, go to the workers of a
-cluster. With the address of a scheduler in place of the local cluster the same script uses many
-machines.
+Independent fits, here for several numbers of trees and folds, run on the workers of a cluster. With
+the address of a scheduler in place of the local cluster, the same script uses many machines.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +26,7 @@ def error(n_trees, train, test):
 
 # %%
 # The core releases the GIL, so workers may be threads of one process; on a cluster of machines
-# they are processes. A fit depends on its seed alone, not on where it runs.
+# they are processes. A fit depends only on its seed, not on where it runs.
 
 numbers = [10, 25, 50, 100, 200]
 folds = list(KFold(4, shuffle=True, random_state=0).split(X))

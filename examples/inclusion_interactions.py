@@ -3,7 +3,8 @@ Which columns, and which together?
 ==================================
 
 Friedman's function uses five columns, two of them only as a product; 15 more columns are
-noise. Which columns matter, how predictions depend on them, and the rules behind it.
+noise. This example shows which columns matter, how predictions depend on them, and the rules behind
+them.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,9 @@
 A categorical column with hundreds of levels
 ============================================
 
-300 shops in 12 regions: which shop it is matters, and the region is not in the table. A rule
-sends a set of levels to the left and the others to the right, so shops that behave alike can share
-a leaf; no column is turned into 300 columns.
+There are 300 shops in 12 regions. Sales depend on the region, but the table has only the shop. A
+rule sends a set of levels to the left and the others to the right, so shops that behave alike can
+share a leaf. No column is turned into 300 columns.
 """
 
 import warnings
@@ -31,7 +31,8 @@ sales = 20 + effect[shop] - 0.8 * table["price"] + rng.normal(0, 1.5, n_rows)
 train, test = np.arange(n_rows) < 2000, np.arange(n_rows) >= 2000
 
 # %%
-# A categorical or text column of a data frame is taken as it is. About 7 training rows a shop.
+# A categorical or text column of a data frame is used as it is. There are about 7 training rows
+# per shop.
 
 model = ObliqueBARTRegressor(n_chains=2, random_state=0, progress=False)
 model.fit(table[train], sales[train])
@@ -50,8 +51,8 @@ print(f"RMSE with the shop        {rmse(model.predict(table[test])):.2f}")
 print(f"RMSE without it           {rmse(without.predict(table.loc[test, ['price', 'rain']])):.2f}")
 
 # %%
-# A level that training did not have goes, at each rule, to the side with more training rows, and
-# is reported once.
+# At each rule, a level that was not in the training data goes to the side with more training rows.
+# One warning reports it.
 
 new = table[test].head(1).assign(shop="shop 999")
 with warnings.catch_warnings(record=True) as caught:

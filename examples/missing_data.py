@@ -2,8 +2,8 @@
 Missing values
 ==============
 
-A fifth of the numbers of the diabetes data is removed. Rows with missing values stay in: each rule
-carries the side that they take, and the sampler learns it with the rule.
+A fifth of the numbers of the diabetes data are removed. Rows with missing values stay in the table:
+each rule has a side for them, which the sampler learns together with the rule.
 """
 
 import matplotlib.pyplot as plt
@@ -23,7 +23,7 @@ complete = train[~missing[train].any(axis=1)]
 print(f"{len(train)} training rows, {len(complete)} of them without a missing value")
 
 # %%
-# Nothing has to be filled in, neither in training nor at prediction.
+# Nothing has to be filled in, either for training or for prediction.
 
 
 def test_rmse(table, fit_rows):
@@ -43,7 +43,7 @@ errors = {
 }
 
 # %%
-# A missing category, by contrast, is a level of its own.
+# A missing category is a level of its own.
 
 figure, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 bars = axis.barh(list(errors), list(errors.values()), color="0.6")

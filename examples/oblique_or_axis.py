@@ -28,7 +28,7 @@ models = {
 }
 
 # %%
-# Errors of the posterior mean on a fine grid, against the function itself.
+# Errors of the posterior mean on a fine grid, compared with the true function.
 
 ticks = np.linspace(-0.995, 0.995, 200)
 grid = np.stack(np.meshgrid(ticks, ticks), axis=-1).reshape(-1, 2)
@@ -39,7 +39,7 @@ for rules, model in models.items():
     print(f"{rules:>8} rules: RMSE to the truth {rmse:.2f}")
 
 # %%
-# The picture of the paper's Figure 2.
+# This picture is like the paper's Figure 2.
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3.6), sharey=True, layout="constrained")
 for axis, (name, values) in zip(axes, panels.items(), strict=True):

@@ -2,8 +2,8 @@
 Regression with intervals
 =========================
 
-Predictions of the diabetes data of scikit-learn, with intervals for a new outcome, and the question
-whether the intervals keep their promise.
+Predictions for scikit-learn's diabetes data, with intervals for a new outcome, and a check that the
+intervals contain as many outcomes as they should.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-Save a model, and serve it
-==========================
+Save a model and serve it
+=========================
 
-A fitted model is one file without code in it. Another process loads it and answers requests; what
-it answers is the same, bit for bit.
+A fitted model is one file without code in it. Another process loads it and answers requests with
+the same predictions, bit for bit.
 """
 
 import subprocess
@@ -57,7 +57,7 @@ print({name: round(value) for name, value in reply.items()})
 print(f"answered in {1000 * (time.perf_counter() - start):.0f} ms")
 
 # %%
-# Another process gives the same bits.
+# Another process gives the same predictions, bit for bit.
 
 code = "import sys, pandas as pd; from obliquebart import load; "
 code += "row = pd.DataFrame([{'area': 75.0, 'age': 30.0, 'street': 'harbour'}]); "

@@ -11,6 +11,10 @@ A module here offers any of these functions; a benchmark asks only for those it 
         the wall time of one complete fit in its normal use.
     predictor(problem, n_draws, n_threads) -> Callable[[x], float]
         fits, then returns `seconds(x)`: the wall time of the prediction of all draws at the rows x.
+    default_model(classes, n_jobs) -> estimator, default_models(classes, n_jobs) -> dict of them
+        with default settings, for tables with named columns.
+    default_mean(x, y, seed) -> seconds, array
+        processor seconds of a fit with default settings on one core, and the function at its rows.
     posterior_mean(x, y, x_test, seed) -> array
         of the function at x_test, after 1000 + 1000 sweeps of one chain in the normal use.
 """

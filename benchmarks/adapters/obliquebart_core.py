@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from problem import Problem
 
-from obliquebart import ObliqueBARTRegressor, _core
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, _core
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.calibration import calibrate
 from obliquebart.model.parameters import Hyperparameters
@@ -102,6 +102,20 @@ def fitter(problem: Problem, prior: str = "default") -> Callable[[], float]:
         return time.perf_counter() - start
 
     return seconds
+
+
+def default_model(classes: bool, n_jobs: int) -> Any:
+    """The estimator with its defaults."""
+    kind = ObliqueBARTClassifier if classes else ObliqueBARTRegressor
+    return kind(n_jobs=n_jobs, random_state=0)
+
+
+def default_mean(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, np.ndarray]:
+    """A fit with all defaults, on one core."""
+    model = default_model(classes=False, n_jobs=1).set_params(random_state=seed)
+    start = time.process_time()
+    model.fit(x, y)
+    return time.process_time() - start, model.predict(x)
 
 
 def predictor(problem: Problem, n_draws: int, n_threads: int) -> Callable[[np.ndarray], float]:

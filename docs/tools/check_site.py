@@ -3,9 +3,9 @@
 Usage: check_site.py HTML_FOLDER NPM_FOLDER SHOTS_FOLDER [PAGE ...]
 
 For each page, at 390 and 1280 pixels, light and dark: no serious or critical finding of axe-core,
-no error in the console, no request to another host, no sideways scrolling. With the keyboard
-alone: the first Tab reaches a skip link, every focused element is visible, the search
-opens.
+no error in the console, no request to another host, no sideways scrolling, no navigation without
+a link in it; at 1280 pixels every line of code is visible as a whole. With the keyboard alone: the
+first Tab reaches a skip link, every focused element is visible, the search opens.
 """
 
 from __future__ import annotations
@@ -16,16 +16,30 @@ import tempfile
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
-from browser import Browser
+from helpers.browser import Browser
 
 WIDTHS, SCHEMES = (390, 1280), ("light", "dark")
-SHOWN = ("index", "quickstart", "math", "architecture", "gallery/index", "api/estimators")
+FULL_CODE = 1280  # from this width on a block of code does not scroll
+SHOWN = ("index", "quickstart", "performance", "math", "architecture", "gallery/index")
+SHOWN += ("api/estimators",)
 # Colours half way from light to dark are nobody's colours.
 STILL = (
     "document.head.insertAdjacentHTML('beforeend',"
     " '<style>*, ::before, ::after { transition: none !important }</style>')"
 )
 SERIOUS = ("serious", "critical")
+EMPTY_SIDEBAR = (
+    "(() => { const bar = document.querySelector('.bd-sidebar-primary');"
+    " return bar !== null && bar.getBoundingClientRect().width > 0"
+    " && getComputedStyle(bar).visibility === 'visible' && ![...bar.querySelectorAll('a')]"
+    ".some(link => link.getBoundingClientRect().width > 0); })()"
+)
+# The longest line of each block of code that is wider than its box.
+CUT_CODE = (
+    "JSON.stringify([...document.querySelectorAll('pre')]"
+    ".filter(block => block.scrollWidth > block.clientWidth + 1)"
+    ".map(block => block.textContent.split('\\n').sort((a, b) => b.length - a.length)[0]))"
+)
 
 
 def findings(browser: Browser, axe: str) -> list[str]:
@@ -44,6 +58,19 @@ def findings(browser: Browser, axe: str) -> list[str]:
     else:
         return ["axe-core does not end"]
     return [f"{i} {rule}: {nodes}" for i, rule, nodes in json.loads(text) if i in SERIOUS]
+
+
+def layout(browser: Browser, width: int) -> list[str]:
+    """Return what is cut off, too wide or empty at this width."""
+    wrong = []
+    across = browser.evaluate("document.documentElement.scrollWidth")
+    if across > width:
+        wrong.append(f"scrolls sideways: {across} px")
+    if browser.evaluate(EMPTY_SIDEBAR):
+        wrong.append("the navigation at the side is empty")
+    if width >= FULL_CODE:
+        wrong += [f"code is cut off: {line}" for line in json.loads(browser.evaluate(CUT_CODE))]
+    return wrong
 
 
 def press(browser: Browser, key: str, code: int, modifiers: int = 0) -> None:
@@ -103,9 +130,7 @@ def main(site: Path, npm: Path, shots: Path, chosen: list[str]) -> int:
                     found = findings(browser, axe)
                     found += [text for text in browser.problems if text != "console.log"]
                     found += [url for url in browser.requests if url.startswith("http")]
-                    across = browser.evaluate("document.documentElement.scrollWidth")
-                    if across > width:
-                        found.append(f"scrolls sideways: {across} px")
+                    found += layout(browser, width)
                     wrong += [where + sentence for sentence in found]
                     if str(page) in SHOWN:
                         name = f"{str(page).replace('/', '-')}-{width}-{scheme}.png"

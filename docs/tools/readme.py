@@ -1,7 +1,7 @@
-"""Write what in the README is measured: the table against peers, and the picture.
+"""Write what in the README is measured: the table of fits, and the picture.
 
-`readme.py` writes the table from benchmarks/results/sweep.json, `readme.py --picture` also draws
-the picture with examples/oblique_or_axis.py. A test compares the README with the results.
+`readme.py` writes the table from benchmarks/results, `readme.py --picture` also draws the picture
+with examples/oblique_or_axis.py. A test compares the README with the results.
 """
 
 from __future__ import annotations
@@ -15,43 +15,28 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
-SWEEP = ROOT / "benchmarks" / "results" / "sweep.json"
+RESULTS = ROOT / "benchmarks" / "results" / "tables.json"
 PICTURE = ROOT / "docs" / "images" / "rotated_axes.png"
-MARKED = re.compile(r"(<!-- table: peers -->\n).*?(<!-- end -->)", re.S)
+MARKED = re.compile(r"(<!-- table: fits -->\n).*?(<!-- end -->)", re.S)
 
 
-def table(result: dict[str, Any]) -> str:
-    """Return milliseconds a sweep and ratios, one line a number of rows."""
-    by_n: dict[int, dict[str, dict[str, Any]]] = {}
-    for row in result["rows"]:
-        by_n.setdefault(row["n"], {})[row["library"]] = row
-    about = result["machine"]
-    versions = about["versions"]
-    lines = [
-        "| rows | obliquebart (oblique, 1 thread) | "
-        f"stochtree {versions['stochtree']} (1 thread) | "
-        f"bartz {versions['bartz']} (CPU, all cores) |",
-        "|---:|---:|---:|---:|",
-    ]
-    for n, row in sorted(by_n.items()):
-        peers = [row["stochtree_bart"], row["bartz_bart"]]
-        cells = [f"{_milliseconds(peer)} ({peer['ratio_best']:.0f} ×)" for peer in peers]
-        cells.insert(0, _milliseconds(row["obliquebart_core"]))
-        lines.append(f"| {n:,} | {' | '.join(cells)} |")
-    where = f"One run on {about['cores']} cores of an {about['cpu']}, {about['date'][:10]}"
-    if about["load_before"] > 0.5:
-        where += f", on a busy machine (load {about['load_before']:.1f}): best of the repeats"
-    lines += ["", f"{where}."]
+def fits() -> str:
+    """Return seconds and scores of whole fits, one line per table."""
+    rows: list[dict[str, Any]] = json.loads(RESULTS.read_text())["rows"]
+    libraries = list(dict.fromkeys(row["library"] for row in rows))
+    lines = [f"| table | {' | '.join(libraries)} |", "|---|" + "---|" * len(libraries)]
+    for name in dict.fromkeys(row["table"] for row in rows):
+        own = {row["library"]: row for row in rows if row["table"] == name}
+        first = own[libraries[0]]
+        size = f"{first['rows']:,} × {first['columns']}"
+        cells = [f"{own[library]['cpu_s']:.2g} s, {own[library]['score']:.3f}" for library in own]
+        lines.append(f"| {name}, {size}, {first['score_is']} | {' | '.join(cells)} |")
     return "\n".join(lines) + "\n"
 
 
-def _milliseconds(row: dict[str, Any]) -> str:
-    return f"{float(format(row['best_ms'], '.2g')):g} ms"
-
-
-def with_table(text: str, result: dict[str, Any]) -> str:
+def filled(text: str) -> str:
     """Return the README with its table replaced."""
-    return MARKED.sub(lambda match: match[1] + table(result) + match[2], text)
+    return MARKED.sub(lambda match: match[1] + fits() + match[2], text)
 
 
 def draw() -> None:
@@ -66,6 +51,6 @@ def draw() -> None:
 
 
 if __name__ == "__main__":
-    README.write_text(with_table(README.read_text(), json.loads(SWEEP.read_text())))
+    README.write_text(filled(README.read_text("utf-8")), "utf-8")
     if "--picture" in sys.argv:
         draw()

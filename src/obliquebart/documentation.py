@@ -28,8 +28,8 @@ random_state : int, RandomState or None, default=0
 def shared_parameters(shared: str) -> Callable[[T], T]:
     """Complete the Parameters section of a docstring.
 
-    It gets the shared parameters that the signature has, beside those that the docstring describes
-    itself, in the signature's order; that of a class also gets the constructor's defaults.
+    The shared parameters of the signature are added to those that the docstring describes
+    itself, in the signature's order. The docstring of a class also gets the constructor's defaults.
     """
 
     def complete(thing: T) -> T:
@@ -54,7 +54,7 @@ def shared_parameters(shared: str) -> Callable[[T], T]:
 
 
 def _entries(text: str) -> dict[str, tuple[str, str]]:
-    """Return first line and description of each parameter by its name, the first of several."""
+    """Return the first line and description of each parameter, by its (first) name."""
     pairs = (entry.split("\n", 1) for entry in re.split(r"\n(?=\S)", text) if entry)
     return {re.split(r"\W", line, maxsplit=1)[0]: (line, rest) for line, rest in pairs}
 

@@ -19,7 +19,7 @@ class ModelFileError(ValueError):
 
 
 class CheckpointWarning(UserWarning):
-    """A checkpoint could not be written; the fit goes on, and the one before is still there."""
+    """A checkpoint could not be written; the fit continues, and the previous checkpoint is kept."""
 
 
 class ConstantOutcomeWarning(UserWarning):
@@ -27,14 +27,14 @@ class ConstantOutcomeWarning(UserWarning):
 
 
 class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore[misc]
-    """The chains disagree: intervals of f may be too narrow; the message says what to try.
+    """The chains disagree, so intervals of f may be too narrow; the message says what to try.
 
-    It is also scikit-learn's warning of that name, for those who silence both at once.
+    It is a subclass of scikit-learn's warning of that name, so a filter for that one works too.
     """
 
 
 class DoubtfulColumnWarning(UserWarning):
-    """A column of text was taken as a category, and is more likely dates, names or remarks."""
+    """A text column was treated as a category, but looks like dates, names or remarks."""
 
     REMEDY = (
         'Drop such a column or turn it into numbers, ISO dates with dates="auto"; if it is a '
@@ -54,7 +54,7 @@ class ManyClassesWarning(UserWarning):
 
 
 class TimeLimitWarning(UserWarning):
-    """The time of `max_seconds` was up; the fit holds fewer draws than were asked for."""
+    """The time limit `max_seconds` was reached; the fit has fewer draws than were asked for."""
 
 
 def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -> None:

@@ -1,4 +1,4 @@
-"""Checks at the door: parameters, outcomes and weights. Each error names the fix."""
+"""Checks of parameters, outcomes and weights. Each error names the fix."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> Any:
 
 
 def check_seed(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    """Return scikit-learn's random state, with the parameter's name in the error."""
+    """Return scikit-learn's random state; an error names the parameter."""
     try:
         state: np.random.RandomState = check_random_state(random_state)
     except ValueError as error:
@@ -173,10 +173,10 @@ def check_outcome(y: object, n_rows: int) -> NDArray[np.float64]:
 
 
 def check_labels(y: object, n_rows: int) -> NDArray[Any]:
-    """Return the labels of a classification as an array that sorts."""
+    """Return the labels of a classification as an array that can be sorted."""
     array = _one_dimensional(y, n_rows)
     if isinstance(y, (list, tuple)) and array.dtype.kind == "U":
-        # NumPy has turned all of the list into text, where some of it was not.
+        # NumPy has turned the whole list into text, though some of it was not.
         array = np.array(y, dtype=object)
     if array.dtype.kind == "O":
         missing = np.array([_missing(value) for value in array], dtype=bool)
@@ -257,7 +257,7 @@ def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
 def count_rows(X: Any, owner: str) -> int:
     """Return the number of rows of a table before its values are read."""
     shape = getattr(X, "shape", None)
-    # The shape of a lazy table is no number.
+    # The shape of a lazy table is not a number.
     if isinstance(shape, tuple) and len(shape) > 0 and isinstance(shape[0], int):
         return shape[0]
     return read_table(X, owner).n_rows

@@ -235,7 +235,7 @@ def test_an_interrupted_sample_more(data, n_classes, monkeypatch):
 def fit_on_a_full_disk(data, path, make_room):
     undisturbed = ObliqueBARTRegressor(**LONGER).fit(*data)
     model = ObliqueBARTRegressor(**LONGER)
-    with pytest.warns(CheckpointWarning, match="could not be written .*goes on"):
+    with pytest.warns(CheckpointWarning, match="could not be written .*continues"):
         model.fit(*data, checkpoint=path, checkpoint_every=100)
     # The fit itself has lost nothing.
     assert bytes_of(model) == bytes_of(undisturbed)
@@ -303,18 +303,22 @@ def test_warnings_as_errors_stop_the_fit(data, path, monkeypatch):
 # ---- whose checkpoint is it? ---------------------------------------------------------------------
 
 OTHERS = {
-    "X": (lambda X, y: ({**X, "a": X["b"]}, y), {}, "another X"),
-    "y": (lambda X, y: (X, y**3), {}, "another y"),
-    "sample_weight": (lambda X, y: (X, y, np.arange(1, 81)), {}, "another sample_weight"),
-    "categories": (lambda X, y: ({**X, "c": X["c"][::-1]}, y), {}, "another X"),
-    "rows": (lambda X, y: ({k: v[1:] for k, v in X.items()}, y[1:]), {}, "another X and another y"),
-    "alpha": (lambda *data: data, {"alpha": 0.5}, "other settings .alpha"),
-    "n_trees": (lambda *data: data, {"n_trees": 9}, "other settings .*n_trees"),
+    "X": (lambda X, y: ({**X, "a": X["b"]}, y), {}, "different X"),
+    "y": (lambda X, y: (X, y**3), {}, "different y"),
+    "sample_weight": (lambda X, y: (X, y, np.arange(1, 81)), {}, "different sample_weight"),
+    "categories": (lambda X, y: ({**X, "c": X["c"][::-1]}, y), {}, "different X"),
+    "rows": (
+        lambda X, y: ({k: v[1:] for k, v in X.items()}, y[1:]),
+        {},
+        "different X and a different y",
+    ),
+    "alpha": (lambda *data: data, {"alpha": 0.5}, "different settings .alpha"),
+    "n_trees": (lambda *data: data, {"n_trees": 9}, "different settings .*n_trees"),
     "n_draws": (lambda *data: data, {"n_draws": 31}, "n_draws=30, not 31"),
     "auto": (lambda *data: data, {"n_draws": "auto"}, "n_draws=30, not 'auto'"),
     "n_chains": (lambda *data: data, {"n_chains": 3}, "n_chains=2, not 3"),
     "n_burn": (lambda *data: data, {"n_burn": 0}, "n_burn=20, not 0"),
-    "seed": (lambda *data: data, {"random_state": 6}, "another random_state"),
+    "seed": (lambda *data: data, {"random_state": 6}, "different random_state"),
 }
 
 
@@ -326,7 +330,7 @@ def test_the_checkpoint_of_another_fit_is_refused(data, path, other):
     model = ObliqueBARTRegressor(**{**SMALL, **parameters})
     with pytest.raises(ModelFileError, match=message) as caught:
         model.fit(*change(*data), checkpoint=path)
-    assert "To start anew, delete the file" in str(caught.value)
+    assert "To start again, delete the file" in str(caught.value)
     assert str(path) in str(caught.value)
     assert path.read_bytes() == before
     assert not hasattr(model, "posterior_")
@@ -346,7 +350,7 @@ def test_other_files_are_never_overwritten(data, path, tmp_path):
     model = ObliqueBARTRegressor(**SMALL).fit(*data)
     for content in (b"", b"a,b\n1,2\n", bytes_of(model)):
         path.write_bytes(content)
-        with pytest.raises(ModelFileError, match="Cannot go on from the checkpoint"):
+        with pytest.raises(ModelFileError, match="Cannot continue from the checkpoint"):
             model.fit(*data, checkpoint=path)
         assert path.read_bytes() == content
     with pytest.raises(ModelFileError, match="not a regular file"):

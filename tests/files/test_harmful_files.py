@@ -179,8 +179,8 @@ def test_files_of_other_kinds(tmp_path):
         with pytest.raises(ModelFileError, match=message):
             load(path)
 
-    refused(b"", "cut short, or not an obliquebart file")
-    refused(b"a,b\n1,2\n" * 100, "cut short, or not an obliquebart file")
+    refused(b"", "truncated, or not an obliquebart file")
+    refused(b"a,b\n1,2\n" * 100, "truncated, or not an obliquebart file")
     refused(pickle.dumps(np.arange(100)), "not an obliquebart file")
     refused(safetensors.numpy.save({"a": np.zeros(3)}), "no checksum")
     refused(

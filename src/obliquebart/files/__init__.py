@@ -1,1 +1,1 @@
-"""Model files and checkpoints, written as a whole and checked in every detail when read."""
+"""Model files and checkpoints: written atomically, and checked in every detail when read."""

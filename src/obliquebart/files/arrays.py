@@ -59,7 +59,9 @@ class ArrayReader:
     def finish(self) -> None:
         """Raise ModelFileError if an array was not asked for."""
         if self._arrays:
-            raise ModelFileError(f"it has an array {min(self._arrays)!r} that no model has")
+            raise ModelFileError(
+                f"it has an array {min(self._arrays)!r} that does not belong in a model"
+            )
 
 
 def field(values: Any, name: str, kind: type) -> Any:

@@ -1,9 +1,9 @@
-"""Checkpoints: the chains of a long fit, saved while they run, so that it can go on later.
+"""Checkpoints: the chains of a long fit, saved while they run, so that it can continue later.
 
 A checkpoint is a container (`container.py`) with the identity of the fit, the seeds, for every
-posterior the schedule of its present round, and for every chain its draws, trace and state so far.
+posterior the schedule of its current round, and for every chain its draws, trace and state so far.
 It belongs to one call of `fit`: the same data, settings, run length, seed and version. Any other
-call is refused, so that the draws are always those of a fit that was never interrupted.
+call raises an error, so the draws are always those of a fit that was never interrupted.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ class Checkpoint:
     """The file of one fit, and the chains that are saved in it.
 
     The file is read if it exists, and otherwise written at once, so that a missing folder is an
-    error before the first sweep. A chain is saved `every` so many sweeps; None means about once a
-    minute. `seeds` are those to sample with, one for each posterior: those of the file where the
-    user gave none (`any_seed`).
+    error before the first sweep. A chain is saved after every `every` sweeps; None means about once
+    a minute. `seeds` are used for sampling, one for each posterior; if the user gave none
+    (`any_seed`), they come from the file.
     """
 
     def __init__(
@@ -97,8 +97,8 @@ class Checkpoint:
                 self._read(identity, any_seed)
             except ModelFileError as error:
                 raise ModelFileError(
-                    f"Cannot go on from the checkpoint {os.fspath(path)!r}: {error}. "
-                    "To start anew, delete the file or name another."
+                    f"Cannot continue from the checkpoint {os.fspath(path)!r}: {error}. "
+                    "To start again, delete the file or name another."
                 ) from error
         else:
             write_file(path, self._pack())
@@ -115,7 +115,7 @@ class Checkpoint:
         return self._every
 
     def schedule(self, task: int) -> Schedule:
-        """Return the present round of a posterior."""
+        """Return the current round of a posterior."""
         return self._schedules[task]
 
     def starts(self, task: int) -> list[ChainProgress | None]:
@@ -152,7 +152,7 @@ class Checkpoint:
         if error is not None:
             warn_caller(
                 f"The checkpoint {os.fspath(self._path)!r} could not be written ({error}). The fit "
-                "goes on and tries again later; the previous checkpoint is still there.",
+                "continues and tries again later; the previous checkpoint is still there.",
                 CheckpointWarning,
             )
 
@@ -184,7 +184,7 @@ class Checkpoint:
         _check_identity(field(header, "identity", dict), self._identity)
         seeds = field(header, "seeds", list)
         if not any_seed and seeds != self.seeds:
-            raise ModelFileError("it was made with another random_state")
+            raise ModelFileError("it was made with a different random_state")
         if len(seeds) != len(self.seeds) or not all(
             type(seed) is int and 0 <= seed < 2**64 for seed in seeds
         ):
@@ -192,7 +192,7 @@ class Checkpoint:
         entries = field(header, "chains", list)
         shape = [len(task) if isinstance(task, list) else -1 for task in entries]
         if shape != [len(task) for task in self._chains]:
-            raise ModelFileError("it has another number of chains")
+            raise ModelFileError("it has a different number of chains")
         self._schedules = _read_rounds(field(header, "rounds", list), identity)
         reader = ArrayReader(arrays)
         table = identity.problem.table
@@ -299,11 +299,11 @@ def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:
         raise ModelFileError(f"it is of an {old.get('estimator')!s:.80}, not {new['estimator']}")
     arguments = differences(*({name: side.get(name) for name in ARGUMENTS} for side in (old, new)))
     if arguments:
-        raise ModelFileError(f"it was made with another {' and another '.join(arguments)}")
+        raise ModelFileError(f"it was made with a different {' and a different '.join(arguments)}")
     for name, value in new.items():
         if name == "priors" and old.get(name) != value:
             raise ModelFileError(
-                f"it was made with other settings ({_different_settings(old, new)})"
+                f"it was made with different settings ({_different_settings(old, new)})"
             )
         if old.get(name) != value:
             raise ModelFileError(f"it was made with {name}={old.get(name)!r:.80}, not {value!r}")

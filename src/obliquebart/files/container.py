@@ -71,8 +71,8 @@ def pack(contents: Contents) -> bytes:
 def unpack(data: bytes, kind: str, schemas: tuple[int, ...]) -> Contents:
     """Return what `pack` was given; the caller has to check the values in it.
 
-    The bytes may be damaged or made to do harm. ModelFileError is raised if they are damaged, or
-    not of this format (`kind`) and one of these schemas.
+    The bytes may be damaged or malicious. ModelFileError is raised if they are damaged, or
+    do not have this format (`kind`) and one of these schemas.
     """
     begin, end = _find_digest(data)
     if bytes(data[begin:end]) != _digest(data, begin, end):
@@ -105,7 +105,7 @@ def _check_format(header: dict[str, Any], kind: str, schemas: tuple[int, ...]) -
 def _header_length(first: bytes, size: int) -> int:
     length = int.from_bytes(first, "little")
     if len(first) < 8 or not 2 <= length <= size - 8:
-        raise ModelFileError("it is cut short, or not an obliquebart file")
+        raise ModelFileError("it is truncated, or not an obliquebart file")
     if length > MAX_HEADER:
         raise ModelFileError(f"its header has {length} bytes, more than the allowed {MAX_HEADER}")
     return length
@@ -165,7 +165,7 @@ def _no_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def read_file(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a file, of which only the header is read if that is already wrong."""
+    """Return the bytes of a file; if its header is wrong, only that is read."""
     if not stat.S_ISREG(os.stat(path).st_mode):
         raise ModelFileError("it is not a regular file")
     with open(path, "rb") as file:
@@ -228,7 +228,7 @@ def _remove_leftovers(target: Path) -> None:
 
 
 def _sync(descriptor: int) -> None:
-    """Force a file to the disk; outside Linux that may need more than fsync."""
+    """Force a file to disk; outside Linux that may need more than fsync."""
     full_sync = getattr(fcntl, "F_FULLFSYNC", None)
     if full_sync is not None:
         with contextlib.suppress(OSError):
@@ -237,7 +237,7 @@ def _sync(descriptor: int) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Force the new name to the disk too, where the file system can do that."""
+    """Force the new name to disk too, if the file system can do that."""
     with contextlib.suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:

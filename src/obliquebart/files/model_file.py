@@ -56,7 +56,7 @@ MAX_JOBS = 4096
 
 def save(model: Any, path: str | os.PathLike[str], **options: bool) -> None:
     """Write a fitted model; see the estimators' `save`."""
-    # Parameters that `load` would refuse are not written.
+    # Parameters that `load` would reject are not written.
     model._checked_parameters()
     parameters = {name: _plain(name, value) for name, value in model.get_params(deep=False).items()}
     write_file(path, to_bytes(model._fitted, parameters, **options))
@@ -65,8 +65,7 @@ def save(model: Any, path: str | os.PathLike[str], **options: bool) -> None:
 def load(path: str | os.PathLike[str]) -> Any:
     """Read a model that `save` wrote.
 
-    Nothing in the file is trusted, and nothing in it is executed: a file that is damaged, or made
-    to do harm, is refused.
+    Nothing in the file is trusted or executed; a damaged or malicious file raises an error.
 
     Parameters
     ----------

@@ -64,7 +64,7 @@ class _Model(NamedTuple):
     classes: NDArray[Any] | None
     n_draws: int
     n_thin: int | None
-    """In files that have it for all posteriors alike."""
+    """In files that have one value for all posteriors."""
     packed: bool
     """Whether draws are packed."""
 

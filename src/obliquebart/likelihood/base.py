@@ -1,4 +1,4 @@
-"""What Python knows about an outcome model; its sampling is in the engine, under the same name."""
+"""An outcome model in Python; its sampling is in the engine, under the same name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class NoiseScalar(NamedTuple):
 
 
 class CheckedOutcome(NamedTuple):
-    """What the user gave to `fit`, free of mistakes."""
+    """What the user gave to `fit`, after all checks."""
 
     rows: NDArray[np.int64] | None
     """Rows of the table to fit, perhaps repeated; None for all of them."""
@@ -38,18 +38,18 @@ class CheckedOutcome(NamedTuple):
 
 
 class Given(NamedTuple):
-    """What the distribution of an outcome is given; the parts broadcast against each other."""
+    """What the distribution of an outcome depends on; the parts broadcast against each other."""
 
     f: FloatArray
     """The sum of the trees."""
     noise: Mapping[str, FloatArray]
     """The scalars of the noise."""
     weights: FloatArray | None = None
-    """Of the outcomes; None for one."""
+    """Weights of the outcomes; None means 1."""
 
 
 class Noise(NamedTuple):
-    """Noise that the engine knows: an outcome is f plus it."""
+    """Additive noise that the engine knows."""
 
     scale: FloatArray
     """Per draw, in the engine's units; the standard deviation of normal noise."""
@@ -60,8 +60,8 @@ class Noise(NamedTuple):
 class Likelihood(ABC):
     """How an outcome depends on f, the sum of the trees, at its row.
 
-    The engine works in units of its own, the user's numbers are `OutcomeScale` away. Everything
-    outside this package asks these attributes and methods and knows no likelihood by name.
+    The engine works in its own units; `OutcomeScale` converts them to the user's. Code outside this
+    package uses these attributes and methods and knows no likelihood by name.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Likelihood(ABC):
         return [""]
 
     def labels(self, classes: NDArray[Any] | None) -> list[str]:
-        """Return the same in words, empty where there is only one posterior."""
+        """Return the same in words; empty if there is only one posterior."""
         titles = self.titles(classes)
         return [f"{title}against the rest" if title else "" for title in titles]
 
@@ -190,15 +190,15 @@ class Likelihood(ABC):
     def noise_on_f(self, given: Given) -> FloatArray:
         """Return the variance of the noise in the square of f's units, of weight one.
 
-        Monte Carlo errors of f are judged against it. Where the link is not the identity, the
-        variance of an outcome is not that.
+        Monte Carlo errors of f are compared with it. It differs from the variance of an outcome if
+        the link is not the identity.
         """
         return self.variance(given)
 
     def core_noise(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> Noise | None:
         """Return the noise of an outcome of weight one as the engine knows it.
 
-        None where it does not: quantiles of outcomes then come from `cdf`.
+        None if it does not know it; quantiles of outcomes then come from `cdf`.
         """
         return None
 

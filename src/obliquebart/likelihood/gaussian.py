@@ -66,7 +66,7 @@ class Gaussian(Likelihood):
             relative = weights / weights.max()
             mean_weight = float(weights.max() * relative.mean())
             weights = None if (relative == 1.0).all() else relative / relative.mean()
-        # A constant y must come out as exactly zero, also where its mean would be rounded.
+        # A constant y must become exactly zero, even if its mean is rounded.
         constant = bool(mantissa.min() == mantissa.max())
         mean = float(mantissa[0] if constant else np.average(mantissa, weights=weights))
         sd = 0.0 if constant else float(np.std(mantissa, ddof=1))
@@ -108,7 +108,7 @@ class Gaussian(Likelihood):
 
     @property
     def _is_normal(self) -> bool:
-        """Say that this is no other noise, whose class has been derived from this."""
+        """Say whether this is normal noise and not a class derived from this one."""
         return self.name == Gaussian.name
 
     def noise_prior(
@@ -150,7 +150,7 @@ class Gaussian(Likelihood):
         if not (math.isfinite(lambda_) and lambda_ > 1e-100):
             quantile_too = "" if noise is not None else f" with sigma_quantile={below:g}"
             raise ValueError(
-                f"nu={nu:g}{quantile_too} gives no usable prior of sigma: take nu nearer to "
+                f"nu={nu:g}{quantile_too} gives no usable prior of sigma: choose nu closer to "
                 f"{PLAIN_NU:g}."
             )
         return {"sigma": 1.0, "sigma_fixed": False, "nu": nu, "lambda_": lambda_}
@@ -194,7 +194,7 @@ class Gaussian(Likelihood):
 
 
 def _weighted_sd(outcome: Outcome) -> float:
-    """Return sd(y) in the engine's units, to which a row that hardly counts hardly adds."""
+    """Return the weighted sd(y) in the engine's units."""
     if outcome.weights is None:
         return 1.0
     # The weighted mean is zero, and the weights' mean is one.

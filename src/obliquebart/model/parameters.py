@@ -43,7 +43,7 @@ PROGRESS: Literal["auto"] = "auto"
 
 @dataclass(frozen=True)
 class Preset:
-    """What a named prior puts where the user said nothing; reasons are in docs/defaults.md."""
+    """The values of a named prior where the user gave none; docs/defaults.md has the reasons."""
 
     min_samples_leaf: int
     feature_scaling: str
@@ -113,10 +113,10 @@ PRESETS = {
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """What the user may set of the model and the moves.
+    """The parameters of the model and the moves that the user may set.
 
     Scales are in the units of y. `None` means sampled (`sigma`, `theta`), calibrated (`leaf_sd`),
-    or as the preset of `prior` has it.
+    or the value of the preset of `prior`.
     """
 
     # "default" is ours, "paper" that of OB; see `PRESETS`.
@@ -154,7 +154,7 @@ class Hyperparameters:
         return PRESETS[self.prior]
 
     def validated(self) -> CheckedHyperparameters:
-        """Return plain numbers, the preset's for None, or raise an error that names the culprit."""
+        """Return plain numbers, the preset's for None; an error names the parameter."""
         infinity = math.inf
         preset = PRESETS[check_choice("prior", self.prior, tuple(PRESETS))]
         p_change = check_number("p_change", _given(self.p_change, preset.p_change), 0, 1, "left")
@@ -195,7 +195,7 @@ class Hyperparameters:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedHyperparameters(Hyperparameters):
-    """Validated, and with the preset's values where the user gave none."""
+    """Validated parameters, with the preset's values where the user gave none."""
 
     min_samples_leaf: int
     feature_scaling: str
@@ -225,7 +225,7 @@ class Schedule:
         return max(n_done - self.n_burn, 0) // self.n_thin
 
     def next_round(self, max_sweeps: int) -> Schedule | None:
-        """Return a schedule to which all this is burn-in, at least twice as long, if it may be."""
+        """Return a schedule at least twice as long, in which all of this one is burn-in."""
         n_thin = math.ceil(self.n_sweeps / self.n_draws)
         doubled = replace(self, n_burn=self.n_sweeps, n_thin=n_thin)
         return doubled if doubled.n_sweeps <= max_sweeps else None
@@ -233,7 +233,7 @@ class Schedule:
 
 @dataclass(frozen=True)
 class RunLength:
-    """How long the user lets chains run: for a number of draws, or until they have arrived."""
+    """How long chains may run: for a number of draws, or until they have arrived (converged)."""
 
     n_chains: int = Schedule.n_chains
     n_burn: int = Schedule.n_burn
@@ -241,7 +241,7 @@ class RunLength:
     n_thin: int = Schedule.n_thin
 
     def validated(self) -> RunLength:
-        """Return the same with plain integers, or raise an error that names the culprit."""
+        """Return the same with plain integers, or raise an error that names the parameter."""
         return RunLength(
             n_chains=check_count("n_chains", self.n_chains, 1),
             n_burn=check_count("n_burn", self.n_burn, 0),
@@ -261,9 +261,9 @@ class RunLength:
         return Schedule(self.n_chains, self.n_burn, n_draws, n_thin)
 
     def max_sweeps(self, cost: SweepCost | None) -> int:
-        """Return how many sweeps of a chain further rounds may lead to; 0 if there are none.
+        """Return how many sweeps a chain may have after further rounds; 0 if there are none.
 
-        Without a cost there may be as many as there is time for.
+        Without a cost only time limits them.
         """
         if self.n_draws != "auto":
             return 0
@@ -279,9 +279,9 @@ AUTO_CLASS_DRAWS = 300
 FEWEST_CLASS_DRAWS = 25
 # Of a chain; the number is never reached.
 MAX_SWEEPS = 2**31 - 1
-# CPU seconds of an automatic run, all chains and classes together: what somebody will wait for who
-# has asked for nothing. They are those of `SweepCost` and not of a clock, so that a result depends
-# on the seed only. A limit by the clock, `max_seconds`, takes their place.
+# CPU seconds of an automatic run, all chains and classes together: about as long as a user will
+# wait by default. They are counted by `SweepCost` and not measured by a clock, so that a result
+# depends on the seed only. A limit by the clock, `max_seconds`, replaces them.
 AUTO_SECONDS = 60.0
 # Of a sweep on one core of a busy server: per tree, and per row and tree. Good to a factor of two;
 # docs/performance.md has figures of a quiet machine.

@@ -2,7 +2,7 @@
 
 The posterior does not depend on the order of the rows, but the time of a sweep does: the engine
 goes through blocks of rows and skips the leaves that a block does not touch. So rows are
-cut in halves, each half at the median of the column that tells most about y there, down to blocks.
+split in halves repeatedly, at the median of the column that tells most about y, down to blocks.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ QUARTERS = 4
 def row_order(
     x_cont: NDArray[np.float32], x_cat: NDArray[np.uint32], y: NDArray[np.float64]
 ) -> NDArray[np.int64] | None:
-    """Return the rows in a good order, or None where the given one will do.
+    """Return the rows in a good order, or None if the given one is good enough.
 
     Columns are encoded and of shape (columns, rows); y is what is to be explained, and decides
     which columns matter. The order is the same for the same data.
@@ -49,7 +49,7 @@ def row_order(
 def _best_column(x: NDArray[np.floating], y: NDArray[np.float64]) -> int:
     """Return the column whose quarters differ most in their means of y.
 
-    Quarters and not halves: a cut at the median of a symmetric effect would tell nothing.
+    Quarters rather than halves, because a cut at the median shows nothing of a symmetric effect.
     """
     rows = np.argsort(x, axis=1)  # missing values come last
     size = x.shape[1] // QUARTERS

@@ -29,7 +29,7 @@ class TrainingProblem(NamedTuple):
         return self._replace(outcome=self.outcome.likelihood.part(self.outcome, i))
 
     def fingerprint(self) -> Fingerprint:
-        """Return digests that tell whether other data are the same."""
+        """Return digests, by which the same data can be recognised."""
         x_cont, x_cat, n_levels = self.table
         weights = self.outcome.weights
         return {
@@ -39,7 +39,7 @@ class TrainingProblem(NamedTuple):
         }
 
     def to_core(self, settings: _core.Settings) -> CoreProblem:
-        """Return the engine's copy of one posterior's problem, its rows in a fast order."""
+        """Return the engine's copy of one posterior's problem, with its rows in a fast order."""
         y, weights = self.outcome.values, self.outcome.weights
         order = row_order(self.table.x_cont, self.table.x_cat, y)
         if order is not None:
@@ -61,7 +61,7 @@ class CoreProblem(NamedTuple):
 
 
 def differences(old: Fingerprint, new: Fingerprint) -> list[str]:
-    """Return the names of the arguments of `fit` that are not the same."""
+    """Return the names of the arguments of `fit` that differ."""
     names = [name for name in old if old[name] != new.get(name)]
     # Weights decide which rows are used and how y is standardised, so they explain the others.
     return ["sample_weight"] if "sample_weight" in names else names

@@ -88,7 +88,13 @@ class Verdict(NamedTuple):
         return " ".join([self.headline, *self.sentences])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold; NaN becomes None."""
+        """Return plain values that JSON can hold.
+
+        Returns
+        -------
+        dict
+            The fields by name; NaN becomes None.
+        """
         error = self.error if math.isfinite(self.error) else None
         return {**self._asdict(), "sentences": list(self.sentences), "error": error}
 

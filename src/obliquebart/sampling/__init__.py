@@ -1,1 +1,1 @@
-"""Run the chains: their order of rows, memory, threads and progress."""
+"""Run the chains: memory, threads, progress, and the estimate of the noise."""

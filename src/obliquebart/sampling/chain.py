@@ -1,4 +1,4 @@
-"""One chain: how it runs, stops and goes on in between."""
+"""One chain: how it runs, stops and continues."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ State = dict[str, Any]
 
 
 class Chain(NamedTuple):
-    """One chain's kept ensembles and trace, and the state from which it can go on.
+    """One chain's kept ensembles and trace, and the state from which it can continue.
 
-    `trace["burn_sigma"]` has sigma in the sweeps that were not kept, those between kept ones
-    included; all else in the trace is of the kept ones.
+    `trace["burn_sigma"]` has sigma in the sweeps that were not kept, including those between kept
+    ones; everything else in the trace is from kept sweeps.
     """
 
     draws: _core.Draws
@@ -32,14 +32,14 @@ class Chain(NamedTuple):
 
 
 class ChainProgress(NamedTuple):
-    """A chain to go on with, and how many sweeps of the schedule it has behind it."""
+    """A chain to continue, and how many sweeps of the schedule it has done."""
 
     chain: Chain
     n_done: int
 
 
 class ChainTask(NamedTuple):
-    """What one chain has to do; without a start it begins anew."""
+    """What one chain has to do; without a start it is a new chain."""
 
     schedule: Schedule
     seed: int
@@ -63,7 +63,7 @@ class Recorder(Protocol):
         """Save a chain that has ended, at the end of the schedule or stopped before."""
 
     def report(self) -> None:
-        """Warn of what went wrong since the last report; called by the watching thread."""
+        """Warn about what went wrong since the last report; called by the watching thread."""
 
     def flush(self) -> None:
         """Write what has not been written yet."""
@@ -72,7 +72,7 @@ class Recorder(Protocol):
 class ChainRunner:
     """Runs one chain, stage by stage, from its start to the end of the schedule.
 
-    Where the stages end makes no difference to the draws, nor does going on from a start.
+    The draws do not depend on where the stages end, or on whether the chain was continued.
     """
 
     def __init__(self, task: ChainTask, recorder: Recorder | None = None) -> None:
@@ -80,7 +80,7 @@ class ChainRunner:
         self._schedule = task.schedule
         self._recorder = recorder
         self._n_done = 0 if task.start is None else task.start.n_done
-        # Sweeps before the engine's present call, and what tells how far that is.
+        # Sweeps before the engine's current call, and the object that tells how far that call is.
         self._now = (self._n_done, _core.Control())
         self._stopped = False
         self._shown: dict[str, Any] = {}
@@ -93,7 +93,7 @@ class ChainRunner:
     def stop(self) -> None:
         """Tell the chain to stop; called by another thread.
 
-        A chain stops after its present sweep, or before it where sweeps take long.
+        A chain stops after its current sweep, or during it if sweeps take long.
         """
         self._stopped = True
         self._now[1].stop()
@@ -105,7 +105,7 @@ class ChainRunner:
 
     @property
     def n_done(self) -> int:
-        """Return the sweeps of the schedule that the chain has behind it, when it does not run."""
+        """Return the sweeps of the schedule that the chain has done, when it is not running."""
         return self._n_done
 
     @property
@@ -114,7 +114,7 @@ class ChainRunner:
         return self._n_done == self._schedule.n_sweeps
 
     def run(self, problem: CoreProblem, seconds: float | None = None) -> Chain:
-        """Return the chain when it has done all its sweeps, was stopped, or the time is up."""
+        """Run until the sweeps are done, the chain is stopped or the time is up; return it."""
         with self._stopped_after(seconds):
             return self._run_stages(problem)
 
@@ -151,7 +151,7 @@ class ChainRunner:
         return result
 
     def snapshot(self) -> dict[str, Any]:
-        """Return the sweep and, once there was one in this run, acceptance and the noise's scalars.
+        """Return the sweep and, after the first in this run, acceptance and the noise's scalars.
 
         Called by the watching thread.
         """
@@ -168,7 +168,7 @@ class ChainRunner:
         return Chain(sampler.draws, trace, sampler.state())
 
     def _advance(self, sampler: _core.Sampler, goal: int) -> None:
-        """Sweep up to a place in the schedule, which may be between two kept sweeps."""
+        """Sweep up to a point in the schedule, which may be between two kept sweeps."""
         schedule = self._schedule
         origin = int(sampler.state()["n_sweeps"]) - self._n_done
         while self._n_done < goal and not self._stopped:

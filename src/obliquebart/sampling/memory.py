@@ -1,4 +1,4 @@
-"""Say no before an allocation that cannot succeed, with the size and the way out."""
+"""Raise an error before an allocation that cannot succeed, with its size and a remedy."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def available_memory() -> int | None:
-    """Bytes that can be allocated now, or None where the platform does not say."""
+    """Bytes that can be allocated now, or None if the platform does not say."""
     candidates = [_meminfo_available(), _cgroup_available()]
     known = [c for c in candidates if c is not None]
     if known:
@@ -19,9 +19,9 @@ def available_memory() -> int | None:
 
 
 def require_memory(n_bytes: float, what: str, remedy: str) -> None:
-    """Raise MemoryError if `n_bytes`, a lower bound of what is needed, is more than there is now.
+    """Raise MemoryError if `n_bytes`, a lower bound of what is needed, exceeds what is available.
 
-    The message starts with what needs it, and ends with a sentence on what the user can do instead.
+    The message says what needs the memory and ends with what the user can do instead.
     """
     available = available_memory()
     if available is not None and n_bytes > available:

@@ -1,7 +1,7 @@
 """How much of the outcome is noise: an estimate from outcomes that short fits have not seen.
 
-The residuals of a fit say little about the noise: an ensemble that may explain it does. So the
-rows are dealt into folds, the outcomes of each fold are predicted from those of the others, and
+The residuals of a fit say little about the noise, because an ensemble that can explain noise does
+so. So the rows are split into folds, the outcomes of each fold are predicted from the others, and
 the noise is what makes these outcomes most likely, given the spread of the predictions.
 docs/decisions/0010-noise.md has the reasons and what was measured.
 """
@@ -30,14 +30,14 @@ from obliquebart.validation import effective_jobs
 FloatArray = NDArray[np.float64]
 
 N_FOLDS = 5
-# Two chains, as one may be odd; their draws are thinned to what a mixture needs.
+# Two chains, because one may be unusual; their draws are thinned to what a mixture needs.
 SCHEDULE = Schedule(n_chains=2, n_burn=250, n_draws=50, n_thin=3)
 # A sample of a large table tells as much, and its prior weighs little against so many rows.
 MAX_ROWS = 4000
 # With fewer rows, folds predict each other too badly to tell noise from ignorance.
 FEWEST_ROWS = 25
-# Degrees of freedom to choose from; below 6 a few badly predicted rows would pass as noise, and be
-# left to it.
+# Degrees of freedom to choose from; below 6 a few badly predicted rows would pass as noise, and
+# the trees would not explain them.
 DEGREES_OF_FREEDOM = (6.0, 10.0, math.inf)
 # With fewer rows a rare signal cannot be told from an outlier, and noise is taken to be normal.
 FEWEST_ROWS_FOR_TAILS = 250
@@ -53,7 +53,7 @@ N_SCALES = 40
 
 
 def tails_to_try(n_rows: int) -> tuple[float, ...]:
-    """Return the degrees of freedom among which that many rows can choose."""
+    """Return the degrees of freedom to choose from with that many rows."""
     return DEGREES_OF_FREEDOM if n_rows >= FEWEST_ROWS_FOR_TAILS else (math.inf,)
 
 
@@ -77,7 +77,7 @@ class _Unseen(NamedTuple):
 
 
 class _Candidate(NamedTuple):
-    """Noise of some degrees of freedom, and how outcomes look that its short fits have not seen."""
+    """Noise of some degrees of freedom, and how well its short fits predict unseen outcomes."""
 
     noise: NoiseEstimate
     log_density: float
@@ -92,10 +92,10 @@ def estimate_noise(
 ) -> NoiseEstimate | None:
     """Estimate the noise of a regression.
 
-    Each of the settings has other tails of the noise and a loose prior of sigma. Of those whose
-    predictions are about the best, the one under which unseen outcomes are most likely is chosen.
-    None where there are too few rows to tell, or not enough seconds. Without a limit the same data
-    give the same estimate.
+    The settings differ in the tails of the noise and have a loose prior of sigma. Among those whose
+    predictions are about the best, the one that makes unseen outcomes most likely is chosen. The
+    result is None if there are too few rows or not enough seconds. Without a time limit the same
+    data give the same estimate.
     """
     fitter = _ShortFits(problem, n_jobs, None if seconds is None else time.monotonic() + seconds)
     candidates = []
@@ -118,10 +118,10 @@ class _ShortFits(NamedTuple):
     problem: TrainingProblem
     n_jobs: int | None
     end: float | None
-    """The time to stop, as `time.monotonic` counts."""
+    """The time to stop, on the clock of `time.monotonic`."""
 
     def predict_folds(self, settings: _core.Settings) -> _Unseen | None:
-        """Return all folds' outcomes; None where rows or time do not suffice."""
+        """Return the outcomes of all folds; None if there are not enough rows or time."""
         table, outcome = self.problem
         rows = np.random.default_rng(0).permutation(table.n_rows)[:MAX_ROWS]
         n_fitted = len(rows) * (N_FOLDS - 1) // N_FOLDS
@@ -141,7 +141,7 @@ class _ShortFits(NamedTuple):
     def _draws_at(
         self, held_out: NDArray[np.intp], rows: NDArray[np.intp], settings: _core.Settings
     ) -> FloatArray | None:
-        """Return draws of f at rows, of a short fit to others."""
+        """Return draws of f at some rows, from a short fit to others."""
         training = self._part(rows)
         seconds = None if self.end is None else self.end - time.monotonic()
         if training.outcome.constant or (seconds is not None and seconds <= 0.0):

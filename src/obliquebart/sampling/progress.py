@@ -1,4 +1,4 @@
-"""The progress display of a fit: one line per chain, quiet where nobody watches."""
+"""The progress display of a fit: one line per chain, silent if nobody is watching."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class FitProgress:
 
     The mode False is silent; "auto" shows on a terminal or in a notebook only; True always shows.
     All are silent for the first second. `noise_units` has the scalars of the noise to show, by
-    their name in the engine's snapshot: their symbol, and what 1 of the engine's units is in the
-    user's. The title is put before the number of the chain. Outside notebooks, standard error is
-    written to unless a console is given.
+    their name in the engine's snapshot: their symbol, and the size of the engine's unit in the
+    user's units. The title precedes the number of the chain. Outside notebooks, output goes
+    to standard error unless a console is given.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class FitProgress:
         self._started = time.monotonic()
 
     def update(self, snapshots: list[dict[str, Any]]) -> None:
-        """Show where the chains are, each given as `Control.snapshot()`."""
+        """Show how far the chains are, each given as `Control.snapshot()`."""
         if not self._enabled:
             return
         if self._board is None:
@@ -62,7 +62,7 @@ class FitProgress:
         self._board.show([self._line(i, snapshot) for i, snapshot in enumerate(snapshots)])
 
     def extend(self, n_sweeps: int) -> None:
-        """Let the chains go on to so many sweeps."""
+        """Extend the chains to this many sweeps."""
         self._n_sweeps = n_sweeps
 
     def tell(self, words: str) -> None:

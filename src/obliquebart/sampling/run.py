@@ -44,10 +44,10 @@ class RunRequest(NamedTuple):
     seed: int
     """Unsigned, 64 bits; chain c takes the c-th stream of it."""
     starts: Sequence[ChainProgress | None] | None = None
-    """Where each chain goes on; None begins a new one. The draws are those of a chain that was
+    """Where each chain continues; None starts a new one. The draws are those of a chain that was
     never interrupted, bit for bit."""
     recorder: Recorder | None = None
-    """Gets the chains while they run. In other processes that is when a chain has finished."""
+    """Receives the chains while they run; in other processes, when a chain has finished."""
 
     @property
     def tasks(self) -> list[ChainTask]:
@@ -62,16 +62,16 @@ Ending = Literal["finished", "interrupted", "out of time"]
 
 
 class Run(NamedTuple):
-    """The chains of a posterior; shorter ones than scheduled where they were stopped."""
+    """The chains of a posterior; they are shorter than scheduled if they were stopped."""
 
     chains: list[Chain]
     schedule: Schedule
     ending: Ending
-    """Interrupted is what the user did."""
+    """"Interrupted" means by the user."""
 
 
 def new_seed(random_state: int | np.random.RandomState | None) -> int:
-    """Return a 64-bit seed from scikit-learn's idea of a random state."""
+    """Return a 64-bit seed from a random state as scikit-learn defines it."""
     halves = check_seed(random_state).randint(0, 2**32, size=2, dtype=np.uint64)
     return int(halves[0]) << 32 | int(halves[1])
 
@@ -82,12 +82,12 @@ def run(
     progress: FitProgress | None = None,
     seconds: float | None = None,
 ) -> Run:
-    """Run the chains of one posterior, and tell `progress` ten times a second how far they are.
+    """Run the chains of one posterior, and update `progress` ten times a second.
 
-    A chain's draws depend on the seed and its number only, never on `n_jobs` or on the backend.
-    Where there are more jobs than chains, there are threads within a chain. A KeyboardInterrupt
-    stops all chains; so does the end of the `seconds`, which chains that wait for each other
-    share. Chains that have kept no draw are left out.
+    A chain's draws depend only on the seed and its number, never on `n_jobs` or the backend. If
+    there are more jobs than chains, a chain uses several threads. A KeyboardInterrupt stops all
+    chains, and so does the end of the `seconds`, which chains that wait for each other share.
+    Chains that have kept no draw are left out.
     """
     require_run_memory(
         request.problem.table.n_rows, int(request.settings.n_trees), request.schedule
@@ -102,7 +102,7 @@ def run(
 
 def _wants_processes() -> bool:
     """Say whether the user has chosen a backend that does not share this process's memory."""
-    # With prefer="threads" joblib answers threads unless a context names another backend.
+    # With prefer="threads" joblib uses threads unless a context names another backend.
     backend, _ = get_active_backend(prefer="threads")
     return not getattr(backend, "supports_sharedmem", False)
 
@@ -142,7 +142,7 @@ def _run_in_threads(
     except KeyboardInterrupt:
         interrupted = True
     finally:
-        # After an interrupt or an error; a chain that has finished does not mind.
+        # After an interrupt or an error; this has no effect on a chain that has finished.
         for runner in runners:
             runner.stop()
         _wait_for_end(futures)

@@ -26,12 +26,15 @@ from obliquebart.study.store import Store, write_table
 from obliquebart.study.units import Unit
 
 app = typer.Typer(
-    help="The paper's experiments: fetch its data, run them here or on a cluster, compare.",
+    help="The paper's experiments: fetch the data, run here or on a cluster, compare the results.",
     no_args_is_help=True,
 )
 
 Data = Annotated[
-    Path | None, typer.Option(help="Folder of the data sets; else the variable OBLIQUEBART_DATA.")
+    Path | None,
+    typer.Option(
+        help="Folder of the data sets; the default is the environment variable OBLIQUEBART_DATA."
+    ),
 ]
 Results = Annotated[
     Path, typer.Option("--results", "-r", help="Folder of the results, one file per unit.")
@@ -43,7 +46,7 @@ R = TypeVar("R")
 
 
 def _reported(function: Callable[P, R]) -> Callable[P, R]:
-    """Turn mistakes into sentences, as in the rest of the command line."""
+    """Turn errors into messages, as in the rest of the command line."""
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -58,8 +61,8 @@ def _reported(function: Callable[P, R]) -> Callable[P, R]:
 @app.command("fetch")
 @_reported
 def fetch_command(
-    folder: Annotated[Path, typer.Argument(help="Where to keep the data sets.")],
-    source: Annotated[str, typer.Option(help="Address of the authors' folder.")] = SOURCE,
+    folder: Annotated[Path, typer.Argument(help="Where to save the data sets.")],
+    source: Annotated[str, typer.Option(help="URL of the authors' folder.")] = SOURCE,
     names: Annotated[
         list[str] | None, typer.Option("--set", help="One of the sets; may be repeated.")
     ] = None,
@@ -77,11 +80,13 @@ def fetch_command(
 def run_command(
     data: Data = None,
     results: Results = Path("study"),
-    quick: Annotated[bool, typer.Option("--quick", help="A taste of all: five minutes.")] = False,
-    paper: Annotated[bool, typer.Option("--paper", help="All of it: a cluster's work.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A little of everything: five minutes.")
+    ] = False,
+    paper: Annotated[bool, typer.Option("--paper", help="Everything: work for a cluster.")] = False,
     plan: Annotated[
         Literal["real", "paper", "quick", "tiny"],
-        typer.Option(help="Which experiments; real: those of the published report."),
+        typer.Option(help="Which experiments; real: those in the published report."),
     ] = "real",
     table: Annotated[
         int | None, typer.Option(help="Only what this table of the paper needs, 2 to 7.")
@@ -91,20 +96,21 @@ def run_command(
     ] = None,
     backend: Annotated[
         Literal["auto", "dask", "processes"],
-        typer.Option(help="auto: Dask if it is installed, else plain processes."),
+        typer.Option(help="auto: Dask if it is installed, otherwise plain processes."),
     ] = "auto",
     scheduler: Annotated[
-        str | None, typer.Option(help="Address of a Dask scheduler; else one starts here.")
+        str | None, typer.Option(help="Address of a Dask scheduler; by default one starts here.")
     ] = None,
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Processes.", show_default="all cores")
     ] = None,
     timeout: Annotated[float, typer.Option(help="Seconds for one unit.")] = 3600.0,
     time_limit: Annotated[
-        float | None, typer.Option(help="Seconds for the run; the rest can be done later.")
+        float | None,
+        typer.Option(help="Seconds for the run; the same command does the rest later."),
     ] = None,
     retry: Annotated[
-        bool, typer.Option("--retry", help="Do units again that failed or took too long.")
+        bool, typer.Option("--retry", help="Repeat units that failed or took too long.")
     ] = False,
     report: Annotated[bool, typer.Option(help="Write the report at the end.")] = True,
 ) -> None:
@@ -131,11 +137,13 @@ def run_command(
         try:
             tally = run_units(units, store, pool, limits, cost_model(library), progress.show)
         except KeyboardInterrupt:
-            console.print(f"Stopped. Results are in {results}; the same command goes on.")
+            console.print(
+                f"Stopped. Results are in {results}; run the same command again to continue."
+            )
             raise typer.Exit(INTERRUPTED) from None
     console.print(_in_words(tally))
     if tally.skipped:
-        console.print("The same command does the rest.")
+        console.print("Run the same command again to do the rest.")
     wanted = {unit.key for unit in units}
     write_table((r for r in store if r["key"] in wanted), results / "results.jsonl.gz")
     if report:
@@ -148,13 +156,13 @@ def run_command(
 @_reported
 def report_command(
     table: Annotated[
-        Path, typer.Argument(help="results.jsonl.gz of a run, or the folder of a run.")
+        Path, typer.Argument(help="The results.jsonl.gz of a run, or the folder of a run.")
     ] = Path("study"),
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Folder of the report.")
     ] = None,
 ) -> None:
-    """Write tables and figures beside the paper's, as HTML and Markdown."""
+    """Write the tables and figures, compared with the paper's, as HTML and Markdown."""
     path = table / "results.jsonl.gz" if table.is_dir() else table
     _write_report(path, output or path.parent / "report", Console(stderr=True, highlight=False))
 
@@ -216,7 +224,7 @@ def _in_words(tally: Tally) -> str:
     parts = [f"{tally.done} units done", f"{tally.present} were there"]
     for number, what in (
         (tally.failed, "failed"),
-        (tally.lost, "attempts lost with their worker"),
+        (tally.lost, "attempts lost because their worker died"),
         (tally.timeouts, "attempts took too long"),
         (tally.skipped, "left for later"),
     ):

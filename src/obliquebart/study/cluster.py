@@ -1,4 +1,4 @@
-"""Units on a Dask cluster: one embedded here, or one that exists."""
+"""Units on a Dask cluster: an embedded one or an existing one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from obliquebart.study.pool import ONE_THREAD, UnitResult
 from obliquebart.study.units import Unit, execute
 
 TIMEOUT_TOPIC = "obliquebart-study-timeout"
-# Units given beyond the threads of the cluster, so that no worker waits for the next.
+# Units submitted beyond the threads of the cluster, so that no worker waits for its next unit.
 BACKLOG = 1.5
 
 
@@ -24,7 +24,7 @@ BACKLOG = 1.5
 def connected(
     scheduler: str | None, n_workers: int, folder: Path | None, timeout: float
 ) -> Iterator[DaskPool]:
-    """Connect to a scheduler, or start a cluster here; leave nothing behind."""
+    """Connect to a scheduler or start a cluster here, and clean up afterwards."""
     import distributed
 
     with ExitStack() as stack:
@@ -39,7 +39,7 @@ def connected(
 def local_cluster(n_workers: int) -> Any:
     """Return a cluster of single-threaded processes on this machine.
 
-    A worker's death is reported at once, and not first hidden by a second attempt: the runner
+    A worker's death is reported at once and not hidden by a second attempt, because the runner
     counts the attempts.
     """
     import dask
@@ -60,11 +60,12 @@ def local_cluster(n_workers: int) -> Any:
 
 
 class DaskPool:
-    """Do units on the workers of a Dask cluster, each in at most `timeout` seconds.
+    """Run units on the workers of a Dask cluster, each for at most `timeout` seconds.
 
-    Results come back over the network and are stored by the caller: workers share no disk with it
-    but the data sets' (`folder`, as they see it). Workers must have one thread each, as a unit that
-    takes too long can only be ended with its worker. The caller closes the client.
+    Results come back over the network and the caller stores them. Workers need to share only the
+    folder of the data sets with it (`folder`, as they see it). Workers must have one thread each,
+    because a unit that takes too long can only be ended with its worker. The caller closes the
+    client.
     """
 
     def __init__(self, client: Any, folder: Path | None, timeout: float) -> None:
@@ -80,14 +81,14 @@ class DaskPool:
 
     @property
     def n_free(self) -> int:
-        """How many units can be given now."""
+        """How many units can be started now."""
         # Between the death of the last worker and the next there is still work to queue.
         threads = max(sum(self.client.nthreads().values()), 1)
         return max(int(BACKLOG * threads + 0.5) - len(self._futures), 0)
 
     @property
     def running(self) -> list[Unit]:
-        """Units in work."""
+        """Units in progress."""
         return [unit for unit, _, _ in self._futures.values()]
 
     def give(self, unit: Unit) -> None:
@@ -101,7 +102,7 @@ class DaskPool:
         future.add_done_callback(lambda _: self._news.put(name))
 
     def outcomes(self, patience: float = 1.0) -> Iterator[UnitResult]:
-        """Wait for news, at most `patience` seconds, and return them."""
+        """Wait for events, at most `patience` seconds, and return them."""
         try:
             names = [self._news.get(timeout=patience)]
         except queue.Empty:
@@ -134,7 +135,7 @@ class DaskPool:
         return UnitResult(unit, "finished", result, seconds)
 
     def close(self) -> None:
-        """Forget all units in work."""
+        """Forget all units in progress."""
         self.client.cancel([future for _, future, _ in self._futures.values()])
         self.client.unsubscribe_topic(TIMEOUT_TOPIC)
         self._futures.clear()

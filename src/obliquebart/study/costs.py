@@ -1,4 +1,4 @@
-"""About how long a unit takes, to order the work and to fit it into a time limit."""
+"""Estimates of how long a unit takes, to order the work and keep to a time limit."""
 
 from __future__ import annotations
 

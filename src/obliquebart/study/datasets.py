@@ -1,4 +1,4 @@
-"""The benchmark data sets: a folder of tables, checked by their sums, and the paper's splits."""
+"""The benchmark data sets: a folder of tables with checksums, and the paper's splits."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class Dataset:
     def problem(self, split: int, inputs: str = "correct") -> TrainTest:
         """Return the training and test part of a split, counted from 0.
 
-        Inputs are "correct", numbers in the units of the source, to be scaled column by column, or
-        those of the "paper", as the authors gave them to their program.
+        Inputs are "correct" (numbers in the units of the source, to be scaled column by column) or
+        "paper" (as the authors gave them to their program).
         """
         if inputs not in INPUTS:
             raise ValueError(f"inputs={inputs!r} must be one of {INPUTS}.")
@@ -110,7 +110,7 @@ class Library:
 
 @functools.lru_cache(maxsize=8)
 def load_cached(folder: Path, name: str) -> Dataset:
-    """Return a data set; the last few stay in memory, as their splits are done in a row."""
+    """Return a data set; the last few stay in memory for their other splits."""
     return Library(folder).load(name)
 
 
@@ -121,7 +121,7 @@ def find_folder(folder: Path | None) -> Path:
     named = os.environ.get(DATA_VARIABLE)
     if not named:
         raise FileNotFoundError(
-            f"Where are the data sets? Give --data FOLDER, or set {DATA_VARIABLE}; "
+            f"Where are the data sets? Give --data FOLDER or set {DATA_VARIABLE}; "
             "`obliquebart study fetch FOLDER` downloads them."
         )
     return Path(named).resolve()
@@ -132,7 +132,7 @@ def check_sum(path: Path, content: bytes, wanted: str) -> None:
     found = hashlib.sha256(content).hexdigest()
     if found != wanted:
         raise ValueError(
-            f"{path} is not the file that was recorded: its sha256 is {found[:12]}…, "
+            f"{path} is not the expected file: its sha256 is {found[:12]}…, "
             f"expected {wanted[:12]}…. Fetch it again."
         )
 

@@ -1,6 +1,6 @@
-"""Fetch the authors' data files, check them, and keep them in the layout that `Library` reads.
+"""Fetch the authors' data files, check them, and save them in the layout that `Library` reads.
 
-The files hold what the authors' programs used: continuous columns scaled (jointly in half of the
+The files contain what the authors' programs used: continuous columns scaled (jointly in half of the
 sets) and levels as numbers. The units of the source are lost, which changes nothing: scaling a
 column by its own range or ranks undoes any linear map of it.
 """
@@ -56,11 +56,11 @@ def fetch(
     names: Iterable[str] | None = None,
     tell: Callable[[str], None] = lambda _: None,
 ) -> list[str]:
-    """Bring data sets, all or some, into a folder that `Library` reads, and return their names.
+    """Fetch all or some data sets into a folder that `Library` reads, and return their names.
 
-    Those that are there are not fetched again. The source is the address of the authors' folder,
-    with a slash at its end; `tell` is called with a line for each set. A file that is not the one
-    that was recorded is not kept, and raises ValueError.
+    Existing ones are not fetched again. The source is the URL of the authors' folder, with a slash
+    at its end; `tell` is called with a line for each set. A file that is not the expected one
+    raises ValueError and is not saved.
     """
     folder.mkdir(parents=True, exist_ok=True)
     listed = folder / "datasets.json"
@@ -86,7 +86,7 @@ def fetch(
 
 def _download(address: str) -> bytes:
     if not address.startswith(("https://", "http://127.0.0.1")):
-        raise ValueError(f"{address}: only https, or http of this machine.")
+        raise ValueError(f"{address}: only https, or http on this machine, is allowed.")
     try:
         with urllib.request.urlopen(address, timeout=TIMEOUT_SECONDS) as answer:
             content: bytes = answer.read()
@@ -123,7 +123,7 @@ def content_digest(content: _Content) -> str:
 
 
 def content_of(dataset: Dataset) -> _Content:
-    """Return what the authors' file of a data set must hold."""
+    """Return what the authors' file of a data set must contain."""
     tests = [sorted(rows.tolist()) for rows in dataset.tests]
     columns = dataset.as_in_paper()
     return _Content(columns.numbers, columns.codes, dataset.y, tests)
@@ -136,7 +136,7 @@ def _check(entry: dict[str, Any], packed: bytes, content: _Content) -> None:
     found = content_digest(content)
     if found != entry["content_sha256"]:
         raise ValueError(
-            f"{path} does not hold the data that was recorded for {entry['name']} (sha256 of its "
+            f"{path} does not contain the expected data of {entry['name']} (sha256 of its "
             f"content {found[:12]}…, expected {entry['content_sha256'][:12]}…)."
         )
 

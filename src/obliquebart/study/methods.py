@@ -1,4 +1,4 @@
-"""The methods compared: one small adapter each, all called alike.
+"""The methods to compare: one small adapter each, all called in the same way.
 
 An adapter takes a problem and a unit and returns a prediction. It uses one thread: the runner
 keeps all cores busy with other units.
@@ -41,7 +41,7 @@ class Method:
 
     @property
     def is_installed(self) -> bool:
-        """Whether the package that it needs is there."""
+        """Whether the package that it needs is installed."""
         return self.needs is None or find_spec(self.needs) is not None
 
 
@@ -68,7 +68,7 @@ def _bart(
     parameters: dict[str, Any],
     all_numbers: Callable[[StudyTable], FloatArray] | None = None,
 ) -> Prediction:
-    """Fit with categories as they are, or with all columns turned into numbers."""
+    """Fit with categories as they are, or with all columns as numbers."""
     regression = problem.task == "regression"
     scaling = {"feature_scaling": "joint"} if problem.joint_scaling else {}
     kind: Any = BY_TASK[problem.task]
@@ -118,7 +118,7 @@ def _log_density(posterior: Any, x: FloatArray, y: FloatArray) -> FloatArray:
 
 
 def _stochtree(problem: TrainTest, unit: Unit) -> Prediction:
-    # Only there is it installed, and it ships no types.
+    # It is installed only there, and ships no types.
     model = import_module("stochtree").BARTModel()
     probit = problem.task == "classification"
     model.sample(

@@ -10,7 +10,7 @@ import numpy as np
 from obliquebart.study.train_test import FloatArray, TrainTest
 
 COVERAGE = 0.9
-# A method that says 0 or 1 and is wrong would otherwise score minus infinity.
+# A method that wrongly predicts probability 0 or 1 would otherwise score minus infinity.
 SMALLEST_PROBABILITY = 1e-3
 
 

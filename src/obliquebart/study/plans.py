@@ -15,8 +15,8 @@ ROTATED = ("rotBART", "rotRF", "rotERT", "rotXGB")
 N_SPLITS = 20
 # 54,000 rows: as many as all other sets together.
 LARGE = "diamonds"
-# Random forests of rotated columns try a third of them at every node: beyond this many seconds
-# they get fewer trees, at least FEWEST.
+# Random forests of rotated columns try a third of them at every node. If that would take more than
+# this many seconds, they get fewer trees, at least FEWEST.
 FOREST_SECONDS = 6.0
 FEWEST_TREES = 50
 
@@ -24,7 +24,7 @@ Settings = tuple[tuple[str, Setting], ...]
 
 
 def real_plan(library: Library) -> list[Unit]:
-    """Return the run whose results are in docs/study: two hours of one core."""
+    """Return the run whose results are in docs/study: two hours on one core."""
     sets = library.names()
     all_splits, few = _splits(sets, N_SPLITS, large=3), _splits(sets, 5, large=3)
     narrow = [
@@ -69,7 +69,7 @@ def paper_plan(library: Library) -> list[Unit]:
 
 
 def quick_plan(library: Library) -> list[Unit]:
-    """Return a taste of everything that two cores do in a few minutes."""
+    """Return a little of everything, which two cores do in a few minutes."""
     sets = (
         *("servo", "boston", "cpu", "strikes", "diabetes", "ais"),
         *("german_credit", "connectionist_sonar", "blood_transfusion", "ilpd", "parkinsons"),
@@ -143,7 +143,7 @@ def some_of(
     if sets:
         units = [unit for unit in units if unit.data in sets]
     if not units:
-        raise ValueError("The plan has nothing of that table and those data sets.")
+        raise ValueError("The plan has no units for that table and those data sets.")
     return units
 
 

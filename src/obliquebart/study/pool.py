@@ -1,7 +1,7 @@
-"""Processes of this machine that do units, with nothing but the standard library.
+"""Processes on this machine that run units, with the standard library only.
 
 The parent knows what every process is doing: it sees a death at once, ends a unit that takes too
-long, and starts a new process for the one lost.
+long, and starts a new process for the lost one.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Worker:
 
 
 class ProcessPool:
-    """Do units on processes of this machine, each in at most `timeout` seconds."""
+    """Run units in processes on this machine, each for at most `timeout` seconds."""
 
     def __init__(self, n_workers: int, folder: Path | None, timeout: float) -> None:
         for name in ONE_THREAD:
@@ -89,12 +89,12 @@ class ProcessPool:
 
     @property
     def n_free(self) -> int:
-        """How many units can be given now."""
+        """How many units can be started now."""
         return sum(worker.unit is None for worker in self.workers)
 
     @property
     def running(self) -> list[Unit]:
-        """Units in work."""
+        """Units in progress."""
         return [worker.unit for worker in self.workers if worker.unit is not None]
 
     def give(self, unit: Unit) -> None:
@@ -108,7 +108,7 @@ class ProcessPool:
         raise RuntimeError("All processes are busy.")
 
     def outcomes(self, patience: float = 1.0) -> Iterator[UnitResult]:
-        """Wait for news, at most `patience` seconds, and return them."""
+        """Wait for events, at most `patience` seconds, and return them."""
         busy = {worker.connection: worker for worker in self.workers if worker.unit is not None}
         ready = set(wait(list(busy), timeout=patience)) if busy else set()
         for number, worker in enumerate(self.workers):

@@ -1,4 +1,4 @@
-"""Do what is missing of a list of units, on any pool; retry, record, never do a thing twice."""
+"""Run the missing units of a list on any pool; retry, record, and never repeat a finished unit."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from obliquebart.study.units import Unit
 
 
 class Pool(Protocol):
-    """Something that does units elsewhere: processes here, or a cluster."""
+    """Something that runs units: processes here, or a cluster."""
 
     @property
     def n_free(self) -> int:
-        """How many units can be given now."""
+        """How many units can be started now."""
 
     @property
     def running(self) -> list[Unit]:
-        """Units in work."""
+        """Units in progress."""
 
     def give(self, unit: Unit) -> None:
         """Start a unit."""
 
     def outcomes(self, patience: float = 1.0) -> Iterator[UnitResult]:
-        """Wait for news and return them."""
+        """Wait for events and return them."""
 
     def close(self) -> None:
         """Stop everything."""
@@ -70,9 +70,9 @@ def run(
     expected_seconds: Callable[[Unit], float] = lambda _: 0.0,
     watch: Callable[[Tally], None] = lambda _: None,
 ) -> Tally:
-    """Do the units that have no result yet, each once, in the order given.
+    """Run the units that have no result yet, each once, in the order given.
 
-    The caller closes the pool. A unit is left out where the time is too short for its expected
+    The caller closes the pool. A unit is left out if there is not enough time for its expected
     seconds. `watch` is called with the tally after every event, at least once a second.
     """
     return _Run(store, pool, limits or Limits(), expected_seconds, watch).go(units)

@@ -13,10 +13,10 @@ from obliquebart.files.container import write_file
 
 
 class Store:
-    """A folder of results, made if missing.
+    """A folder of results, created if missing.
 
-    One process writes, the runner's; any may read. A file appears complete or not at all, and a
-    result that is there is never replaced.
+    Only the runner's process writes; any may read. A file appears complete or not at all, and an
+    existing result is never replaced.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -32,7 +32,7 @@ class Store:
         return self.path(key).exists()
 
     def write(self, result: dict[str, Any]) -> bool:
-        """Keep a result; return False if there was one already."""
+        """Save a result; return False if there was one already."""
         path = self.path(result["key"])
         path.parent.mkdir(exist_ok=True)
         unfinished = path.with_name(f".{path.name}.{os.getpid()}")
@@ -50,7 +50,7 @@ class Store:
         return True
 
     def discard(self, key: str) -> None:
-        """Forget a result, so that it is done again."""
+        """Remove a result, so that its unit runs again."""
         self.path(key).unlink(missing_ok=True)
 
     def read(self, key: str) -> dict[str, Any]:
@@ -64,7 +64,7 @@ class Store:
 
 
 def write_table(results: Iterable[dict[str, Any]], path: Path) -> None:
-    """Write results as lines of JSON, packed if the name ends in .gz, in the order of keys."""
+    """Write results as lines of JSON in the order of keys, compressed if the name ends in .gz."""
     lines = [json.dumps(r, sort_keys=True) for r in sorted(results, key=lambda r: str(r["key"]))]
     content = ("\n".join(lines) + "\n").encode()
     # No time stamp: the same results give the same bytes.

@@ -1,4 +1,4 @@
-"""What a method gets to see: training rows, test rows, and how the columns may be read."""
+"""What a method is given: training rows, test rows, and how to read the columns."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class TrainTest:
     f_test: FloatArray | None = None  # the true function, where it is known
 
     def rotated(self, n_rotations: int, seed: int) -> TrainTest:
-        """Return the problem with the numbers rotated at random `n_rotations` times over."""
+        """Return the problem with `n_rotations` random rotations of the numbers."""
         rotation = RandomRotation(n_rotations, random_state=seed).fit(self.train.numbers)
         train, test = (
             replace(part, numbers=np.asarray(rotation.transform(part.numbers), np.float64))
@@ -68,5 +68,5 @@ class TrainTest:
         return replace(self, train=train, test=test, joint_scaling=False)
 
     def mean_rows(self) -> float:
-        """Return the training mean, the prediction that SMSE compares with."""
+        """Return the training mean, with which SMSE compares a prediction."""
         return float(self.y_train.mean())

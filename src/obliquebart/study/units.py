@@ -1,4 +1,4 @@
-"""A unit of work: what it is, its key, its seed, and how to do it."""
+"""A unit of work: its description, key and seed, and how to run it."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ class Unit:
 
 
 def execute(unit: Unit, folder: Path | None) -> dict[str, Any]:
-    """Do the work; whatever happens, return a result.
+    """Run the unit; always return a result, even after an error.
 
-    The folder has the data sets; synthetic problems need none. The result can be JSON: key, unit,
-    status ("done" or "failed"), metrics, seconds, memory, host; with "error" where it failed.
+    The folder has the data sets; synthetic problems need none. The result fits into JSON: key,
+    unit, status ("done" or "failed"), metrics, seconds, memory, host, and "error" if it failed.
     """
     started = time.time()
     result: dict[str, Any] = {"key": unit.key, "unit": unit.to_dict(), "host": platform.node()}

@@ -1,4 +1,4 @@
-"""The report: tables and figures of the paper from our results, beside its own numbers."""
+"""The report: tables and figures of the paper from our results, with the paper's numbers."""
 
 from obliquebart.study.comparison.writing import write_report
 

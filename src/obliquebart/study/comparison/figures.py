@@ -1,4 +1,4 @@
-"""Figures 2, 4, 5 and 6 of the paper, and a critical-difference plot, without need of colour."""
+"""Figures 2, 4, 5 and 6 of the paper, and a critical-difference plot, readable without colour."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _save(picture: Picture, path: Path) -> None:
 
 
 def estimates(path: Path, settings: tuple[tuple[str, Any], ...] = ()) -> None:
-    """Draw figure 2: the two functions, and what BART and obliqueBART make of 1000 rows."""
+    """Draw figure 2: the two functions, and estimates by BART and obliqueBART from 1000 rows."""
     cells = (Synthetic("rotated_axes", 1000, 4.0, 9), Synthetic("sinusoid", 1000, 4.0, 5))
     with _style():
         picture, axes = _figure(2, 3, (8.0, 5.4))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Cell:
-    """A number of ours, perhaps with the paper's beside it."""
+    """One of our numbers, with the paper's if there is one."""
 
     text: str
     bold: bool = False

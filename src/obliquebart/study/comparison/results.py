@@ -1,4 +1,4 @@
-"""Results as a table that can be asked: the scores of a method on a data set, split by split."""
+"""Results as a table to query: the scores of a method on a data set, split by split."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Variant:
 
 
 class Results:
-    """All results of a run, from `store.read_table`; those that are not done are only counted."""
+    """All results of a run, from `store.read_table`; failed ones are only counted."""
 
     def __init__(self, lines: Iterable[dict[str, Any]]) -> None:
         lines = list(lines)

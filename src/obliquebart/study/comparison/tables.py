@@ -1,4 +1,4 @@
-"""Tables 2 to 7 of the paper from our results, each number beside the paper's."""
+"""Tables 2 to 7 of the paper from our results, each number with the paper's."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def _cell(value: float, marks: str, bold: bool, theirs: float | None) -> Cell:
 
 
 def _mean(values: Sequence[float]) -> float:
-    """Return the mean of those that are there."""
+    """Return the mean of those that are not missing."""
     present = [value for value in values if not math.isnan(value)]
     return float(np.mean(present)) if present else math.nan
 

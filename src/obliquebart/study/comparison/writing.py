@@ -1,4 +1,4 @@
-"""Put the report together and write it."""
+"""Assemble the report and write it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def write_report(
 ) -> Path:
     """Write the report of a run from its results.jsonl.gz, and return its HTML page.
 
-    The folder gets index.html, report.md and the pictures; it is made if missing. `figure_settings`
-    are parameters of the models fitted for figure 2, to make it quicker.
+    The folder gets index.html, report.md and the pictures; it is created if missing.
+    `figure_settings` are parameters of the models fitted for figure 2, to make it quicker.
     """
     results = Results.read(table)
     output.mkdir(parents=True, exist_ok=True)
