@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from obliquebart.documentation import EXPLAINING, shared_parameters
 from obliquebart.model.parameters import (
+    AUTO_CLASS_DRAWS,
     AUTO_DRAWS,
     AUTO_SECONDS,
     DF_RANGE,
+    FEWEST_CLASS_DRAWS,
     NU_RANGE,
     PLAIN_NU,
     PRESETS,
@@ -21,7 +23,8 @@ n_burn : int
     Sweeps of each chain that are thrown away at its start; with ``n_draws="auto"``, in the first
     round.
 n_draws : int or "auto"
-    Draws that each chain keeps. "auto" keeps {AUTO_DRAWS}: if the chains do not agree well enough
+    Draws that each chain keeps. "auto" keeps {AUTO_DRAWS}, or {AUTO_CLASS_DRAWS} / K with K > 2
+    classes, further apart ({FEWEST_CLASS_DRAWS} at least): if the chains do not agree well enough
     after `n_burn` sweeps and these draws, all of it becomes burn-in and they go on for twice as
     long, again and again, for up to about {AUTO_SECONDS:.0f} CPU seconds in all.
     `posterior_.schedule` tells what came of it.

@@ -274,7 +274,7 @@ class RunLength:
 AUTO_DRAWS = Schedule.n_draws
 # The same where each of several classes has a posterior: for all of them together, and for one of
 # them at least. Files and predictions are as large as all draws together, and draws of a chain that
-# are close to each other say little: docs/defaults.md has the numbers.
+# are close to each other say little: docs/decisions/0004-model-files.md has the numbers.
 AUTO_CLASS_DRAWS = 300
 FEWEST_CLASS_DRAWS = 25
 # Of a chain; the number is never reached.
