@@ -89,6 +89,16 @@ def test_posteriors_and_summaries():
     assert "No verdict without rows" in regressor.posterior_.summary()._repr_html_()
 
 
+def test_importances_and_effects():
+    model, table = small_models.regressor(), small_models.mixed_table()[0]
+    importance = model.importance(table)
+    texts = Cells(importance._repr_html_()).texts
+    assert {row.column for row in importance} <= set(texts)
+    effect = ObliqueBARTRegressor(**OPTIONS).fit(X, Y, target_name="price").effects(X, 0)
+    assert "average predicted price by x0" in Cells(effect._repr_html_()).texts
+    assert str(effect).startswith("average predicted price by x0")
+
+
 @pytest.mark.parametrize(
     ("y", "given", "name"),
     [
