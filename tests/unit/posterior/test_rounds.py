@@ -256,14 +256,17 @@ def test_memory_is_asked_for_what_is_kept(data, monkeypatch):
 
 # ---- a limited time ------------------------------------------------------------------------------
 
+# Seconds in which a fit with a limit ends on any machine, however busy; without one it takes minutes.
+PATIENCE = 40.0
+
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_max_seconds_stops_a_number_of_draws(data, n_jobs):
     model = ObliqueBARTRegressor(**SMALL, n_draws=1_000_000, n_jobs=n_jobs)
     start = time.monotonic()
     with pytest.warns(TimeLimitWarning, match=r"time was up .*keeps \d+ of 1000000 draws of 2 of"):
-        model.fit(*data, max_seconds=1.0)
-    assert time.monotonic() - start < 1.0 + 1.5  # Building the posterior takes a while.
+        model.fit(*data, max_seconds=2.0)
+    assert time.monotonic() - start < PATIENCE
     # Chains that wait for each other share the time.
     assert model.posterior_.n_chains == 2
     assert 10 < model.posterior_.n_draws < 1_000_000
@@ -281,8 +284,8 @@ def test_max_seconds_takes_the_place_of_the_cpu_seconds(data, monkeypatch, recwa
     monkeypatch.setattr(parameters, "AUTO_SECONDS", 0.0)
     model = ObliqueBARTRegressor(**SMALL)
     start = time.monotonic()
-    model.fit(*data, max_seconds=0.8)
-    assert time.monotonic() - start < 0.8 + 1.5
+    model.fit(*data, max_seconds=2.0)
+    assert time.monotonic() - start < PATIENCE
     assert not [w for w in recwarn if issubclass(w.category, TimeLimitWarning)]
     schedule = model.posterior_.schedule
     assert schedule.n_burn > 50
@@ -311,8 +314,8 @@ def test_classes_share_the_time(data):
     model = ObliqueBARTClassifier(**SMALL, n_draws=1_000_000)
     start = time.monotonic()
     with pytest.warns(TimeLimitWarning):
-        model.fit(X, labels, max_seconds=0.9)
-    assert time.monotonic() - start < 0.9 + 2.0
+        model.fit(X, labels, max_seconds=2.0)
+    assert time.monotonic() - start < PATIENCE
     assert len({posterior.schedule for posterior in model.posteriors_.values()}) == 1
     assert np.isfinite(model.predict_proba(X)).all()
     n_draws = model.posteriors_[0].n_draws
@@ -326,7 +329,7 @@ def test_chains_in_other_processes_stop_in_time(data):
         joblib.parallel_config(backend="multiprocessing", n_jobs=2),
         pytest.warns(TimeLimitWarning),
     ):
-        model.fit(*data, max_seconds=2.0)
+        model.fit(*data, max_seconds=6.0)
     assert model.posterior_.n_chains == 2
 
 
