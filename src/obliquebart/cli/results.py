@@ -21,7 +21,7 @@ from obliquebart.explain.overview import (
     labelled_posteriors,
     rule_overview,
 )
-from obliquebart.posterior.diagnostics import ModelSummary, verdict_text
+from obliquebart.posterior.diagnostics import ModelSummary
 from obliquebart.table import Encoding
 
 
@@ -57,7 +57,7 @@ def summary_parts(summary: ModelSummary) -> list[Table | str]:
         shares = [f"{move} {share:.0%}" for move, share in diagnostics.acceptance.items()]
         if shares:
             parts.append(f"Accepted moves: {', '.join(shares)}.")
-    return [*parts, verdict_text(summary.verdict)]
+    return [*parts, summary.verdict_text]
 
 
 NO_IMPORTANCE = (

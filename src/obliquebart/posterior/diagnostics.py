@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
 TAILS = (0.05, 0.95)
+ONE_CLASS = "A model of a single class has no draws: it predicts that class with certainty."
 FloatArray = NDArray[np.float64]
 
 
@@ -117,7 +118,7 @@ class Diagnostics:
         return str(self)
 
     def __str__(self) -> str:
-        return "\n".join([*self.lines(), "", verdict_text(self.verdict)])
+        return "\n".join([*self.lines(), "", _verdict_text(self.verdict)])
 
     def _repr_html_(self) -> str:
         return notebook_html([verdict_text(self.verdict), *self.tables()])
@@ -209,7 +210,12 @@ class ModelSummary:
         for label, diagnostics in self.diagnostics.items():
             first, *rest = diagnostics.lines()
             lines += [f"{label}: {first}" if label else first, *rest, ""]
-        return "\n".join([*lines, verdict_text(self.verdict)])
+        return "\n".join([*lines, self.verdict_text])
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict in words, also where there is none."""
+        return _verdict_text(self.verdict) if self.diagnostics else ONE_CLASS
 
     def _repr_html_(self) -> str:
         parts: list[TextTable | str] = [verdict_text(self.verdict)]
@@ -232,7 +238,7 @@ class ModelSummary:
         }
 
 
-def verdict_text(verdict: Verdict | None) -> str:
+def _verdict_text(verdict: Verdict | None) -> str:
     """Return a verdict in words, also where there is none."""
     return NO_ROWS if verdict is None else str(verdict)
 

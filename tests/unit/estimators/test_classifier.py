@@ -184,3 +184,16 @@ def test_one_class_is_certain():
     np.testing.assert_array_equal(model.predict_quantile(x, 0.5), np.ones((5, 1)))
     assert model.predict_proba(x, return_draws=True).shape == (50, 5, 1)
     assert model.posteriors_ == {}
+    assert "a single class" in str(model.summary(x))
+
+
+def test_summary_of_three_classes(iris):
+    x, y = iris
+    model = classifier().fit(x, np.array(["a", "b", "c"])[y])
+    summary = model.summary(x, rows=[0, 149])
+    assert list(summary.diagnostics) == [f"{label} against the rest" for label in "abc"]
+    for label, found in zip("abc", summary.diagnostics.values(), strict=True):
+        f = model.posteriors_[label].predict(x)[:, [0, 149]]
+        assert [found[f"f[{row}]"].mean for row in (0, 149)] == pytest.approx(f.mean(axis=0))
+    assert any(f"{label} against the rest" in str(summary.verdict) for label in "abc")
+    assert summary.verdict.tier == str(summary.to_dict()["verdict"]["tier"])
