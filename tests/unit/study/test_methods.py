@@ -153,7 +153,7 @@ def test_one_table_or_set_of_a_plan(folder: Path) -> None:
     assert some_of(units, library) == units
     for table, sets, message in (
         (8, (), "2 to 7"),
-        (2, ["fertility"], "nothing of that table"),
+        (2, ["fertility"], "no units for that table"),
         (None, ["nowhere"], "no data set 'nowhere'"),
     ):
         with pytest.raises(ValueError, match=message):
