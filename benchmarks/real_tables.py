@@ -40,6 +40,8 @@ MAX_ROWS = 1000
 # Of a column that counts as classes.
 MAX_CLASSES = 10
 SHORT = {"n_trees": 50, "n_burn": 30, "n_draws": 30, "n_chains": 2, "random_state": 0}
+# Functions of scikit-learn that check what users pass.
+CHECKS = ("check_",)
 MODULES = ("pandas.", "numpy.", "numpy", "pandas", "datetime", "_codecs", "copyreg", "builtins")
 BUILTINS = ("slice", "set", "frozenset", "list", "dict", "tuple", "object", "int", "float", "str")
 
@@ -110,7 +112,7 @@ def one_fit(task, frame, column):
             problems = check_fit(task, X, y)
             result = {"outcome": "bad" if problems else "good", "problems": problems}
         except (ValueError, TypeError) as error:
-            refused = "obliquebart" in traceback.extract_tb(error.__traceback__)[-1].filename
+            refused = is_refusal(error)
             result = {"outcome": "refused" if refused else "crash", "message": str(error)}
             if not refused:
                 result["traceback"] = traceback.format_exc()
@@ -120,6 +122,14 @@ def one_fit(task, frame, column):
     result["seconds"] = round(time.perf_counter() - start, 2)
     result["warnings"] = [f"{w.category.__name__}: {w.message}" for w in caught]
     return {"target": str(column), **result}
+
+
+def is_refusal(error):
+    """Whether a check of this package, or of scikit-learn for it, has raised the error."""
+    return any(
+        frame.name.startswith(CHECKS) or "/obliquebart/" in frame.filename
+        for frame in traceback.extract_tb(error.__traceback__)[-1:]
+    )
 
 
 def check_fit(task, X, y):

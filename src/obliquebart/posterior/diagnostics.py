@@ -121,7 +121,7 @@ class Diagnostics:
         return "\n".join([*self.lines(), "", _verdict_text(self.verdict)])
 
     def _repr_html_(self) -> str:
-        return notebook_html([verdict_text(self.verdict), *self.tables()])
+        return notebook_html([_verdict_text(self.verdict), *self.tables()])
 
     def tables(self) -> list[TextTable]:
         """Return the quantities and the acceptance rates, those of them that there are."""
@@ -218,7 +218,7 @@ class ModelSummary:
         return _verdict_text(self.verdict) if self.diagnostics else ONE_CLASS
 
     def _repr_html_(self) -> str:
-        parts: list[TextTable | str] = [verdict_text(self.verdict)]
+        parts: list[TextTable | str] = [self.verdict_text]
         for label, diagnostics in self.diagnostics.items():
             parts += [label] if label else []
             parts += diagnostics.tables()

@@ -256,7 +256,7 @@ def test_memory_is_asked_for_what_is_kept(data, monkeypatch):
 
 # ---- a limited time ------------------------------------------------------------------------------
 
-# Seconds in which a fit with a limit ends on any machine, however busy; without one it takes minutes.
+# Seconds in which a limited fit ends on any machine, however busy; without a limit it takes longer.
 PATIENCE = 40.0
 
 
