@@ -199,7 +199,7 @@ class Worker:
         return json.loads(line)
 
     def _start(self):
-        command = [sys.executable, "-X", "faulthandler", __file__, "--worker"]
+        command = [sys.executable, "-X", "faulthandler", "-W", "ignore", __file__, "--worker"]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )

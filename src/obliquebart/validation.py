@@ -193,7 +193,15 @@ def check_labels(y: object, n_rows: int) -> NDArray[Any]:
         plain = np.array(array.tolist())
         array = plain if kinds == {"text"} or plain.dtype.kind in "biuf" else array
     if array.dtype.kind == "f":
-        _require_finite("y", array.astype(np.float64), "drop rows without a label")
+        numbers = array.astype(np.float64)
+        _require_finite("y", numbers, "drop rows without a label")
+        if (numbers != np.floor(numbers)).any():
+            # scikit-learn's words, and what to do.
+            raise ValueError(
+                "Unknown label type: continuous. y holds numbers with decimals. To predict numbers, "
+                "use ObliqueBARTRegressor; if they are classes, convert them to text with "
+                "astype(str)."
+            )
     check_classification_targets(array)
     return array
 
