@@ -104,7 +104,7 @@ def test_fit_needs_the_values(table):
 def test_a_cluster(table, on_frames):
     frame, y = table
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
     ):
         lazy = on_frames.predict_interval(dd.from_pandas(frame, npartitions=4))
