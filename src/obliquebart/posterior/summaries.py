@@ -124,6 +124,11 @@ class PosteriorSummaries:
         See `ObliqueBARTRegressor.importance`. Predictions are f, or the probability of the class;
         of more than two classes that of this one against the rest.
 
+        Parameters
+        ----------
+        random_state : int, RandomState or None, default=0
+            Seed of the shuffling; None shuffles differently at every call.
+
         Returns
         -------
         ImportanceTable
