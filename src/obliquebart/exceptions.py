@@ -35,19 +35,27 @@ class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore
 
 
 class DoubtfulColumnWarning(UserWarning):
-    """A text column was treated as a category, but looks like dates, names or remarks."""
+    """A column looks as if it should not be used as it is.
+
+    Text that is treated as a category, but looks like dates, names or remarks (`doubts`); or
+    numbers that only number the rows (`row_numbers`, the names of these columns).
+    """
 
     REMEDY = (
         'Drop such a column or turn it into numbers, ISO dates with dates="auto"; if it is a '
         "category after all, name it in categorical_features."
     )
 
-    def __init__(self, doubts: Sequence[str]) -> None:
-        super().__init__(doubts)
+    def __init__(self, doubts: Sequence[str], row_numbers: Sequence[str] = ()) -> None:
+        super().__init__(doubts, row_numbers)
         self.doubts = doubts
+        self.row_numbers = row_numbers
 
     def __str__(self) -> str:
-        return " ".join([*self.doubts, self.REMEDY])
+        numbers = [
+            f"Column {name!r} seems to number the rows; drop it." for name in self.row_numbers
+        ]
+        return " ".join([*numbers, *self.doubts, *([self.REMEDY] if self.doubts else [])])
 
 
 class ManyClassesWarning(UserWarning):

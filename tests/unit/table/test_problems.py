@@ -84,8 +84,9 @@ def test_errors_travel_between_processes(kind):
 
 
 def test_warnings_travel_between_processes():
-    warning = DoubtfulColumnWarning(["Column 'a' looks like dates."])
+    warning = DoubtfulColumnWarning(["Column 'a' looks like dates."], ["id"])
     assert str(pickle.loads(pickle.dumps(warning))) == str(warning)
+    assert "Column 'id' seems to number the rows" in str(warning)
     assert "categorical_features" in str(warning)
 
 
