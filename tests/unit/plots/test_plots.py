@@ -146,6 +146,16 @@ def test_effects_of_a_category(kind):
     assert "difference" in ax.get_xlabel()
 
 
+def test_effects_of_many_levels_say_how_many_are_left_out():
+    X = pd.DataFrame({"street": np.repeat([f"street {i:02d}" for i in range(37)], 2)})
+    model = ObliqueBARTRegressor(**estimators.OPTIONS).fit(X, np.arange(74.0))
+    ax = drawn(plots.effects(model, X, "street"))
+    labels = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert len(labels) == 31
+    assert labels[-1] == "7 more levels"
+    assert len(ax.lines[0].get_xdata()) == 30
+
+
 def test_effects_with_missing_values_and_many_classes():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"size": rng.uniform(size=240), "few": rng.integers(0, 3, 240)})
