@@ -104,6 +104,12 @@ class PosteriorSummaries:
         -------
         arviz.InferenceData or xarray.DataTree
             The former with ArviZ 0.x, the latter with ArviZ 1.x.
+
+        Notes
+        -----
+        For `az.loo` pass the training rows and their outcomes. Pareto k is often large for such
+        flexible models, and the estimate unreliable; then compare the log density of held-out
+        rows, which is in the group log_likelihood if these are passed instead.
         """
         observed = arviz.Observed(y, sample_weight, random_state)
         return arviz.to_arviz(self, X, observed, rows, n_jobs)

@@ -13,6 +13,7 @@ import pytest
 from helpers.tables import encode, same
 from obliquebart.exceptions import DoubtfulColumnWarning
 from obliquebart.table import Encoding, UnseenLevelWarning
+from obliquebart.table.levels import LevelTable
 
 UNSEEN = 0xFFFFFFFF
 
@@ -155,6 +156,18 @@ def test_other_numbers_are_not(name, values):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Encoding.fit(pd.DataFrame({name: values}))
+
+
+@pytest.mark.parametrize(
+    ("values", "has_missing", "words"),
+    [
+        (["a", "b"], False, "2 levels"),
+        (["a"], True, "1 level and missing values"),
+        ([], True, "missing values only"),
+    ],
+)
+def test_levels_are_counted_without_the_missing_one(values, has_missing, words):
+    assert LevelTable(values, has_missing).in_words() == words
 
 
 def test_unseen_report_is_short():
