@@ -20,9 +20,7 @@ n_points : int, default=30
     Values of a number at most: all if there are so few, else quantiles of the rows without the
     last 1% on each side. Of a category the levels with most rows, at most so many.
 max_rows, max_draws : int
-    Of a larger table and of a longer run so many are used, evenly spread.
-random_state : int, RandomState or None, default=0
-    Decides which row gets the value of which."""
+    Of a larger table and of a longer run so many are used, evenly spread."""
 
 
 def shared_parameters(shared: str) -> Callable[[T], T]:
@@ -55,8 +53,12 @@ def shared_parameters(shared: str) -> Callable[[T], T]:
 
 def _entries(text: str) -> dict[str, tuple[str, str]]:
     """Return the first line and description of each parameter, by its (first) name."""
-    pairs = (entry.split("\n", 1) for entry in re.split(r"\n(?=\S)", text) if entry)
-    return {re.split(r"\W", line, maxsplit=1)[0]: (line, rest) for line, rest in pairs}
+    pairs = [entry.split("\n", 1) for entry in re.split(r"\n(?=\S)", text) if entry]
+    entries = {re.split(r"\W", line, maxsplit=1)[0]: (line, rest) for line, rest in pairs}
+    if len(entries) < len(pairs):
+        names = [line.partition(" ")[0] for line, _ in pairs]
+        raise ValueError(f"A parameter is described twice, among {', '.join(names)}.")
+    return entries
 
 
 def _with_default(line: str, description: str, defaults: dict[str, Any]) -> tuple[str, str]:

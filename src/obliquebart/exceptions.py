@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from types import FrameType
+from typing import Any
 
 import sklearn.exceptions
 
@@ -34,19 +35,27 @@ class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore
 
 
 class DoubtfulColumnWarning(UserWarning):
-    """A text column was treated as a category, but looks like dates, names or remarks."""
+    """A column looks as if it should not be used as it is.
+
+    Text that is treated as a category, but looks like dates, names or remarks (`doubts`); or
+    numbers that only number the rows (`row_numbers`, the names of these columns).
+    """
 
     REMEDY = (
         'Drop such a column or turn it into numbers, ISO dates with dates="auto"; if it is a '
         "category after all, name it in categorical_features."
     )
 
-    def __init__(self, doubts: Sequence[str]) -> None:
-        super().__init__(doubts)
+    def __init__(self, doubts: Sequence[str], row_numbers: Sequence[str] = ()) -> None:
+        super().__init__(doubts, row_numbers)
         self.doubts = doubts
+        self.row_numbers = row_numbers
 
     def __str__(self) -> str:
-        return " ".join([*self.doubts, self.REMEDY])
+        numbers = [
+            f"Column {name!r} seems to number the rows; drop it." for name in self.row_numbers
+        ]
+        return " ".join([*numbers, *self.doubts, *([self.REMEDY] if self.doubts else [])])
 
 
 class ManyClassesWarning(UserWarning):
@@ -64,10 +73,56 @@ def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -
     a fit in a pipeline or in a cross-validation points at the call of these. In a worker of
     joblib, which has no such line, it is the innermost outside this package.
     """
-    names = [_package(frame) for frame in _stack(sys._getframe())]
+    frames = list(_stack(sys._getframe()))
+    names = [_package(frame) for frame in frames]
     outside = [depth for depth, name in enumerate(names, 1) if name != PACKAGE]
     users = [depth for depth in outside if names[depth - 1] not in BETWEEN]
-    warnings.warn(message, category, stacklevel=[*users, *outside, len(names)][0])
+    depth = [*users, *outside, len(names)][0]
+    if isinstance(message, Warning):
+        category = type(message)
+    place = _Place(frames[depth - 1], str(message), category)
+    if not _shown.knows(place):
+        warnings.warn(message, category, stacklevel=depth)
+        _shown.remember(place)
+
+
+class _Place:
+    """A warning at a line."""
+
+    def __init__(self, frame: FrameType, text: str, category: type[Warning]) -> None:
+        self.entry = (text, category, frame.f_lineno)
+        self.key = (frame.f_code.co_filename, *self.entry)
+        # Python's own memory; notebooks discard it before they run a cell.
+        self.registry = frame.f_globals.setdefault("__warningregistry__", {})
+
+
+class _Shown:
+    """Remembers which warnings were shown, as long as the filters of warnings stay the same.
+
+    Python has such a memory in each module, but discards all of it when `warnings.catch_warnings`
+    is used anywhere; scikit-learn and pandas do so when they read a table.
+    """
+
+    def __init__(self) -> None:
+        self._filters: Any = None
+        self._contents: list[Any] = []
+        self._registries: dict[tuple[Any, ...], dict[Any, Any]] = {}
+
+    def knows(self, place: _Place) -> bool:
+        """Say whether a warning was shown at a line."""
+        # A block with `catch_warnings` has a list of its own.
+        if self._filters is not warnings.filters or self._contents != list(warnings.filters):
+            self._filters, self._contents = warnings.filters, list(warnings.filters)
+            self._registries.clear()
+        return self._registries.get(place.key) is place.registry
+
+    def remember(self, place: _Place) -> None:
+        """Remember a warning, if Python does: it does not with the filter "always"."""
+        if place.entry in place.registry:
+            self._registries[place.key] = place.registry
+
+
+_shown = _Shown()
 
 
 def _stack(frame: FrameType | None) -> Iterator[FrameType]:

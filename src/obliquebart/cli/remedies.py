@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from obliquebart.exceptions import DoubtfulColumnWarning
 from obliquebart.table.problems import LATER, REMEDIES, ColumnError
 
@@ -43,5 +45,10 @@ def error_in_words(error: ColumnError) -> str:
 
 
 def doubts_in_words(warning: DoubtfulColumnWarning) -> str:
-    """Return the message of a warning about columns of text."""
-    return " ".join([*warning.doubts, _DOUBTFUL])
+    """Return the message of a warning about columns that should perhaps not be used."""
+    numbers = [
+        f"Column {name!r} seems to number the rows: --drop {shlex.quote(name)} leaves it out, "
+        f"--id {shlex.quote(name)} also lets predict write it."
+        for name in warning.row_numbers
+    ]
+    return " ".join([*numbers, *warning.doubts, *([_DOUBTFUL] if warning.doubts else [])])

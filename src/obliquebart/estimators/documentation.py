@@ -85,7 +85,7 @@ n_jobs : int or None
     Chains at a time, as in joblib; with more jobs than chains, threads within a chain, and
     threads of a prediction. The draws do not depend on it.
 random_state : int, RandomState or None
-    An int gives the same draws at every call of `fit`.
+    Seed of the chains. An int makes `fit` reproducible: every call gives the same draws.
 progress : bool or "auto"
     Whether to show progress; "auto" does so on a terminal or in a notebook.
 X : array-like or data frame of shape (n, n_features)

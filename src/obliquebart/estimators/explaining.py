@@ -59,6 +59,8 @@ class Explaining:
         X : table of shape (n, n_features), optional
             The rows. By default it is the training table, if the model still has it: after `load`
             it has not, unless it was saved with `include_data=True`.
+        random_state : int, RandomState or None, default=0
+            Seed of the shuffling; None shuffles differently at every call.
 
         Returns
         -------

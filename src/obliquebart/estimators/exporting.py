@@ -54,6 +54,12 @@ class Exporting(ABC):
         -------
         arviz.InferenceData or xarray.DataTree
             The former with ArviZ 0.x, the latter with ArviZ 1.x.
+
+        Notes
+        -----
+        For `az.loo` pass the training rows and their outcomes. Pareto k is often large for such
+        flexible models, and the estimate unreliable; then compare the log density of held-out
+        rows, which is in the group log_likelihood if these are passed instead.
         """
         check_is_fitted(self)
         return self._export(X, Observed(y, sample_weight, random_state), rows)

@@ -37,7 +37,7 @@ class Showing:
             rows.append(["kept", fitted.posteriors[0].in_words()])
         verdict = self.summary(rows=0).verdict if fitted.training is not None else None  # type: ignore[attr-defined]
         if verdict is not None:
-            rows.append(["verdict", " ".join([verdict.headline, *verdict.sentences[:1]])])
+            rows.append(["verdict", str(verdict)])
         return notebook_html([TextTable("Fitted model", ["property", "value"], rows)])
 
     def _outcome_in_words(self, fitted: Fitted) -> str:

@@ -32,6 +32,8 @@ MAX_ROWS, MAX_DRAWS = 500, 200
 N_POINTS = 30
 # The part of the rows that a curve spans: a few far away would leave the others no room.
 MIDDLE = (0.01, 0.99)
+# Intervals of more classes than this leave no room in a table.
+FEW_CLASSES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +67,8 @@ class Effect:
         The probability of the intervals.
     target : str or None
         What the outcome is called.
+    n_left_out : int
+        Levels of a category that are not among the points, because others have more rows.
     """
 
     column: str
@@ -80,6 +84,7 @@ class Effect:
     centered: bool
     coverage: float
     target: str | None = None
+    n_left_out: int = 0
 
     @property
     def labels(self) -> list[str]:
@@ -123,27 +128,92 @@ class Effect:
 
     def __str__(self) -> str:
         title, headings, rows = self._table()
-        return "\n".join([title, "", *aligned([headings, *rows])])
+        notes = [line for note in self._notes() for line in ("", note)]
+        return "\n".join([title, "", *aligned([headings, *rows]), *notes])
 
     def _repr_html_(self) -> str:
-        return notebook_html([self._table()])
+        return notebook_html([self._table(), *self._notes()])
+
+    @property
+    def left_out(self) -> str:
+        """How many levels are not among the points, in words; empty if there are none."""
+        levels = "level" if self.n_left_out == 1 else "levels"
+        return f"{self.n_left_out} more {levels}" if self.n_left_out else ""
+
+    @property
+    def _has_intervals(self) -> bool:
+        """Whether the table has room for intervals."""
+        return self.mean.ndim == 1 or self.mean.shape[1] <= FEW_CLASSES
+
+    def _notes(self) -> list[str]:
+        notes = []
+        if self.n_left_out:
+            n_levels = len(self.points) + self.n_left_out
+            notes.append(f"{self.left_out} with fewer rows: n_points={n_levels} shows all.")
+        if not self._has_intervals:
+            notes.append("records() and plots.effects have the intervals.")
+        return notes
 
     def _table(self) -> TextTable:
-        title = f"{self.quantity()} by {self.column}"
-        if self.mean.ndim == 1:
-            headings = [self.column, "mean", f"{self.coverage:.0%} interval"]
-            numbers = [
-                [plain(mean, 4), f"{plain(low, 4)} to {plain(high, 4)}"]
-                for mean, low, high in zip(self.mean, self.low, self.high, strict=True)
-            ]
-        else:
-            headings = [self.column, *map(str, self.classes)]
-            numbers = [[plain(mean) for mean in row] for row in self.mean.tolist()]
-        rows = [[label, *row] for label, row in zip(self.labels, numbers, strict=True)]
-        return TextTable(title, headings, rows)
+        digits = 4 if self.mean.ndim == 1 else 3
+        n_points = len(self.points)
+        curves = [each.reshape(n_points, -1).T for each in (self.mean, self.low, self.high)]
+        names = ["mean"] if self.mean.ndim == 1 else list(map(str, self.classes))
+        headings, columns = [self.column], [self.labels]
+        for name, mean, low, high in zip(names, *curves, strict=True):
+            headings.append(name)
+            columns.append([plain(value, digits) for value in mean])
+            if self._has_intervals:
+                headings.append(f"{self.coverage:.0%} interval")
+                ends = zip(low, high, strict=True)
+                columns.append([f"{plain(a, digits)} to {plain(b, digits)}" for a, b in ends])
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        return TextTable(f"{self.quantity()} by {self.column}", headings, rows)
+
+    def records(self) -> list[dict[str, Any]]:
+        """Return one dictionary per point, or per point and class, for a data frame.
+
+        Returns
+        -------
+        list of dict
+            With the keys `column`, `value` (None for missing), `class` (only where there are
+            classes), `mean`, `low`, `high` and `n_rows`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> import pandas as pd
+        >>> from obliquebart import ObliqueBARTRegressor
+        >>> X = np.random.default_rng(0).uniform(size=(100, 3))
+        >>> model = ObliqueBARTRegressor(n_trees=20, n_burn=100, n_draws=50, random_state=0)
+        >>> effect = model.fit(X, 5 * X[:, 1]).effects(X, "x1", n_points=4)
+        >>> pd.DataFrame(effect.records()).columns.tolist()
+        ['column', 'value', 'mean', 'low', 'high', 'n_rows']
+        """
+        shape = (len(self.points), -1)
+        numbers = np.stack([each.reshape(shape) for each in (self.mean, self.low, self.high)], -1)
+        return [
+            {
+                "column": self.column,
+                "value": None if missing else point,
+                **({"class": self.classes[k]} if self.classes else {}),
+                **dict(zip(("mean", "low", "high"), values, strict=True)),
+                "n_rows": n_rows,
+            }
+            for point, missing, n_rows, classes in zip(
+                self.points.tolist(),
+                self.is_missing.tolist(),
+                self.n_rows.tolist(),
+                numbers.tolist(),
+                strict=True,
+            )
+            for k, values in enumerate(classes)
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold, without the draws.
+
+        For a data frame, use `records`.
 
         Returns
         -------
@@ -163,6 +233,7 @@ class Effect:
             "classes": [str(label) for label in self.classes],
             "centered": self.centered,
             "coverage": self.coverage,
+            "n_left_out": self.n_left_out,
         }
 
 
@@ -216,6 +287,7 @@ def column_effect(
         is_probability=posteriors[0].likelihood.has_classes,
         centered=centered,
         coverage=1.0 - 2.0 * tail,
+        n_left_out=_n_left_out(encoding.columns[j], grid),
     )
 
 
@@ -258,6 +330,11 @@ def _levels(known: LevelTable, codes: NDArray[np.uint32], n_points: int) -> _Gri
     levels = np.empty(known.n_levels, dtype=object)
     levels[:] = known.levels
     return _Grid(levels[shown], shown.astype(np.uint32), count[shown].astype(np.int64))
+
+
+def _n_left_out(known: ColumnScale | LevelTable, grid: _Grid) -> int:
+    """Return how many levels are not among the points."""
+    return known.n_levels - len(grid.points) if isinstance(known, LevelTable) else 0
 
 
 def _values(scale: ColumnScale, scaled: NDArray[np.float32], n_points: int) -> _Grid:

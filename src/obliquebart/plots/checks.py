@@ -7,6 +7,7 @@ the training rows all look better than they are.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from inspect import cleandoc
 from typing import Any, NamedTuple, Protocol, cast
 
@@ -94,13 +95,16 @@ def _named_like(public: Any, draw: Callable[..., None], parameters: str) -> Any:
     return documented(f"{draw.__name__}(model.fit(X[:300], y[:300]), X[300:], y[300:])")(public)
 
 
-def _drawing(draw: Callable[[Any, Axes], None]) -> Drawing:
-    """Make a public function of one that draws an evaluation."""
+def _drawing(
+    draw: Callable[[Any, Axes], None], check: Callable[[Evaluation], None] = lambda _: None
+) -> Drawing:
+    """Make a public function of one that draws an evaluation, after a check of it."""
 
     def drawn(
         model: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Axes | None = None
     ) -> Axes:
         evaluation = _evaluation(model, X, y)
+        check(evaluation)
         ax = new_axes(ax)
         draw(evaluation, ax)
         return ax
@@ -346,17 +350,20 @@ def _reliability(evaluation: ClassEvaluation, ax: Axes, code: int | None) -> Non
     legend_above(ax)
 
 
-@_drawing
-def coverage(evaluation: Evaluation, ax: Axes) -> None:
+def _check_regression(evaluation: Evaluation) -> None:
+    if isinstance(evaluation, ClassEvaluation):
+        raise ValueError(
+            "Labels have no intervals that could cover them: use plots.calibration for classes."
+        )
+
+
+@partial(_drawing, check=_check_regression)
+def coverage(evaluation: RegressionEvaluation, ax: Axes) -> None:
     """Draw how many outcomes lie in central intervals of every probability (regression).
 
     Above the line the intervals are too wide, below it too narrow. The band holds 95% of the
     curves' heights for a right model.
     """
-    if isinstance(evaluation, ClassEvaluation):
-        raise ValueError(
-            "Labels have no intervals that could cover them: use plots.calibration for classes."
-        )
     level = np.linspace(0.0, 1.0, 101)
     n_rows = len(evaluation.y)
     low, high = (binom.ppf(q, n_rows, level) / n_rows for q in (0.025, 0.975))

@@ -124,7 +124,8 @@ def effects(
     label = effect.quantity(None if target is None else short_name(target))
     kind: Kind = "percent" if effect.is_probability else "number"
     is_list = effect.kind == "categorical"
-    height = 1.3 + (0.3 + 0.12 * len(curves)) * len(effect.points) if is_list else 4.8
+    n_lines = len(effect.points) + (effect.n_left_out > 0)
+    height = 1.3 + (0.3 + 0.12 * len(curves)) * n_lines if is_list else 4.8
     ax = new_axes(ax, height=max(height, 2.4))
     if is_list:
         _draw_levels(ax, effect, curves)
@@ -180,7 +181,7 @@ def _draw_levels(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
         ax.plot(curve.mean, position, curve.marker, color=INK, ms=5.5, label=curve.label)
     if effect.centered:
         ax.axvline(0.0, color=INK, lw=1.0, ls="--")
-    _list_names(ax, effect.labels)
+    _list_names(ax, [*effect.labels, *([effect.left_out] if effect.n_left_out else [])])
 
 
 def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import matplotlib as mpl
 import numpy as np
 from matplotlib import pyplot as plt
+from matplotlib.font_manager import FontProperties
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -104,6 +105,17 @@ def legend_above(ax: Axes, n_columns: int = 2, title: str | None = None) -> None
         frameon=False,
         alignment="left",
     )
+
+
+def title_above(ax: Axes, text: str, value: str = "") -> None:
+    """Write a title with a value behind it, or below it where one line has no room for both."""
+    size = FontProperties(size=mpl.rcParams["axes.titlesize"]).get_size_in_points()
+    room = max(int(_characters(ax) * float(mpl.rcParams["font.size"]) / size), 12)
+    line = f"{text}    {value}" if value else text
+    lines = (
+        [line] if len(line) <= room else [*textwrap.wrap(text, room), *([value] if value else [])]
+    )
+    ax.set_title("\n".join(lines), loc="left")
 
 
 def label_axes(ax: Axes, *, x: str | None = None, y: str | None = None) -> None:

@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from obliquebart.plots.style import INK, chain_styles
+from obliquebart.plots.style import INK, chain_styles, short_name, title_above
 from obliquebart.plots.subject import subject_of
 from obliquebart.plots.ticks import plain_ticks
 from obliquebart.posterior.diagnostics import measure, scalar_names
@@ -98,7 +98,7 @@ def draw_traces(
         title = MEANINGS.get(name, symbols.get(name, name))
         if name == "sigma" and name in symbols:
             title += f", the noise of {target}"
-        _draw(ax, posterior, name, f"{label}: {title}" if label else title)
+        _draw(ax, posterior, name, f"{short_name(label)}: {title}" if label else title)
     if panels:
         panels[-1].set_xlabel("kept draw (left of 0: before the first)", labelpad=2.0)
         if has_legend and posterior.n_chains > 1:
@@ -115,7 +115,7 @@ def _draw(ax: Axes, posterior: Posterior, name: str, title: str) -> None:
     _panel(ax, draws, burn)
     plain_ticks(ax, x="number", y="number")
     rhat = measure(name, draws).rhat if np.isfinite(draws).all() else np.nan
-    ax.set_title(title if np.isnan(rhat) else f"{title}    R-hat {rhat:.3f}", loc="left")
+    title_above(ax, title, "" if np.isnan(rhat) else f"R-hat {rhat:.3f}")
 
 
 def default_names(posterior: Posterior) -> list[str]:
@@ -126,11 +126,12 @@ def default_names(posterior: Posterior) -> list[str]:
 
 def _new_panels(n_names: int, n_classes: int) -> list[Axes]:
     """Return the panels of a new figure with a column for each class, class by class."""
-    width = 7.0 if n_classes == 1 else 4.6 * n_classes
+    # Titles beside each other are broken into lines.
+    width, height = (7.0, 1.7) if n_classes == 1 else (4.6 * n_classes, 2.1)
     _, axes = plt.subplots(
         n_names,
         n_classes,
-        figsize=(width, 0.6 + 1.7 * n_names),
+        figsize=(width, 0.6 + height * n_names),
         squeeze=False,
         layout="constrained",
     )

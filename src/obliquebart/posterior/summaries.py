@@ -104,6 +104,12 @@ class PosteriorSummaries:
         -------
         arviz.InferenceData or xarray.DataTree
             The former with ArviZ 0.x, the latter with ArviZ 1.x.
+
+        Notes
+        -----
+        For `az.loo` pass the training rows and their outcomes. Pareto k is often large for such
+        flexible models, and the estimate unreliable; then compare the log density of held-out
+        rows, which is in the group log_likelihood if these are passed instead.
         """
         observed = arviz.Observed(y, sample_weight, random_state)
         return arviz.to_arviz(self, X, observed, rows, n_jobs)
@@ -123,6 +129,11 @@ class PosteriorSummaries:
 
         See `ObliqueBARTRegressor.importance`. Predictions are f, or the probability of the class;
         of more than two classes that of this one against the rest.
+
+        Parameters
+        ----------
+        random_state : int, RandomState or None, default=0
+            Seed of the shuffling; None shuffles differently at every call.
 
         Returns
         -------

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from obliquebart.display.numbers import about, duration
+from obliquebart.display.tables import notebook_html
 from obliquebart.likelihood import Given
 from obliquebart.model.parameters import PRESETS, Schedule
 from obliquebart.posterior.convergence import (
@@ -42,6 +43,8 @@ WITHIN = 2.0
 SLACK = 3.0
 # Chains that disagree need much longer runs, or they are not worth trying.
 LONGER = 4
+# Chains with fewer sweeps of burn-in, or after it, were a trial: even four times as many are few.
+TRIAL = 100
 # Of leaves in a fit whose chains disagree: fewer explanations of single rows.
 SAFE_LEAF = 5
 
@@ -86,6 +89,12 @@ class Verdict(NamedTuple):
 
     def __str__(self) -> str:
         return " ".join([self.headline, *self.sentences])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return notebook_html([str(self)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values that JSON can hold.
@@ -181,10 +190,7 @@ def _about_more(worst: Evidence, more: int, took: float | None) -> str:
 
 def _about_remedies(worst: Evidence, took: float | None) -> str:
     settings = worst.settings
-    n_burn, n_thin = LONGER * max(worst.n_burn, 1), LONGER * worst.n_thin
-    wait = f", about {duration(LONGER * took)}" if took is not None else ""
-    longer = f"n_burn={n_burn}, n_draws={worst.n_draws}, n_thin={n_thin}"
-    remedies = [f"a longer run ({longer}{wait})"]
+    remedies = [f"a longer run ({_longer(worst, took)})"]
     if not settings.get("p_change") and not settings.get("p_perturb"):
         ours = PRESETS["default"]
         remedies.append(f"more moves (p_change={ours.p_change}, p_perturb={ours.p_perturb})")
@@ -197,6 +203,14 @@ def _about_remedies(worst: Evidence, took: float | None) -> str:
         remedies.append(f"more chains (n_chains={2 * worst.n_chains})")
     *others, last = remedies
     return f"Try {', '.join(others)} or {last}." if others else f"Try {last}."
+
+
+def _longer(worst: Evidence, took: float | None) -> str:
+    if min(worst.n_burn, worst.n_draws * worst.n_thin) < TRIAL:
+        return 'n_draws="auto" and the default n_burn'
+    n_burn, n_thin = LONGER * worst.n_burn, LONGER * worst.n_thin
+    wait = f", about {duration(LONGER * took)}" if took is not None else ""
+    return f"n_burn={n_burn}, n_draws={worst.n_draws}, n_thin={n_thin}{wait}"
 
 
 def _missing_draws(worst: Evidence) -> int:

@@ -160,7 +160,8 @@ def effect(shown: Effect, key: str) -> Picture:
     with styled():
         figure = new_figure(height + legend)
         plots.effects(shown, ax=figure.subplots())
-    caption = f"{shown.column}: {shown.quantity()}."
+    more = f" {shown.left_out} with fewer rows." if shown.n_left_out else ""
+    caption = f"{shown.column}: {shown.quantity()}.{more}"
     return Picture(to_svg(figure, key, f"{caption} {_ends(shown)}"), caption)
 
 

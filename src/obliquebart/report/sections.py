@@ -256,13 +256,14 @@ def _about(tree: Tree) -> str:
 def _fitting(subject: Study) -> Part:
     model = subject.model
     encoding = model._fitted.encoding
-    columns = []
-    for name, kind, column in zip(encoding.names, encoding.kinds, encoding.columns, strict=True):
-        if isinstance(column, LevelTable):
-            values = f"{column.n_levels} levels"
-        else:
-            values = column.range_in_words()
-        columns.append([name, kind, values])
+    columns = [
+        [
+            name,
+            kind,
+            column.in_words() if isinstance(column, LevelTable) else column.range_in_words(),
+        ]
+        for name, kind, column in zip(encoding.names, encoding.kinds, encoding.columns, strict=True)
+    ]
     more = len(columns) - 100
     if more > 0:
         columns = [*columns[:100], [f"{more} more", "", ""]]

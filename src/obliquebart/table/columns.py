@@ -249,9 +249,16 @@ class OtherColumn(Column):
 class ObjectColumn(Column):
     """A column of Python objects: what it is depends on what it holds."""
 
-    def __init__(self, name: str, rows: NDArray[np.int64] | None, values: list[Any]) -> None:
+    def __init__(
+        self,
+        name: str,
+        rows: NDArray[np.int64] | None,
+        values: list[Any],
+        text_remedy: str = "text",
+    ) -> None:
         super().__init__(name, rows)
         self._values = values
+        self._text_remedy = text_remedy
         self._types = {kind: _content(kind) for kind in set(map(type, values))}
 
     @cached_property
@@ -287,7 +294,7 @@ class ObjectColumn(Column):
         if "text" in self._types.values():
             row = self._first("text")
             if self.kind == "text":
-                raise self._text_for("numbers", self._values[row], row, "text")
+                raise self._text_for("numbers", self._values[row], row, self._text_remedy)
             return self._numbers_of_levels()
         values: list[Any] = self._values
         if "missing" in self._types.values():

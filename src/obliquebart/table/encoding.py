@@ -27,6 +27,11 @@ MAX_FREE_LEVELS = 1000
 # With fewer distinct values than this, even dates or names may be meant as categories.
 MIN_DOUBTFUL_LEVELS = 30
 DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
+# Whole numbers that differ in all of at least so many rows are row numbers, if their name says so.
+MIN_NUMBERED_ROWS = 20
+ROW_NUMBERS = re.compile(
+    r"id|index|unnamed: 0|row(s|[ _.]?(id|index|names?|num(ber)?s?))?", re.IGNORECASE
+)
 
 STATE_VERSION = 1
 
@@ -119,6 +124,7 @@ class Encoding:
 
         columns: list[ColumnScale | LevelTable] = []
         doubts: list[str] = []
+        row_numbers: list[str] = []
         problems = ProblemCollector()
         writer = _Writer(table.n_rows, [is_category(role) for role in roles])
         for j, role in enumerate(roles):
@@ -134,12 +140,14 @@ class Encoding:
                     writer.add_codes(levels.codes(factor, column.name)[0])
                 else:
                     values = _values(column, is_date=role == "date")
+                    if _are_row_numbers(column.name, values):
+                        row_numbers.append(column.name)
                     scale = ColumnScale.fit(values, feature_scaling, limits, is_date=role == "date")
                     columns.append(scale)
                     writer.add_values(scale.apply(values))
         problems.raise_all()
-        if doubts:
-            warn_caller(DoubtfulColumnWarning(doubts))
+        if doubts or row_numbers:
+            warn_caller(DoubtfulColumnWarning(doubts, row_numbers))
         _warn_empty(table.names, columns)
         encoding = cls(table.names, table.is_named, columns, feature_scaling, owner)
         return encoding, writer.encoded(encoding.n_levels)
@@ -313,6 +321,16 @@ def _doubts_about_text(name: str, values: Iterable[Any], n_rows: int) -> list[st
             "rows share one, so the model can only learn it by heart."
         ]
     return []
+
+
+def _are_row_numbers(name: str, values: NDArray[np.float64]) -> bool:
+    """Say whether a column has a name for row numbers and a different whole number in each row."""
+    return (
+        ROW_NUMBERS.fullmatch(name.strip()) is not None
+        and len(values) >= MIN_NUMBERED_ROWS
+        and bool((values == np.round(values)).all())
+        and len(np.unique(values)) == len(values)
+    )
 
 
 def _warn_empty(names: list[str], columns: list[ColumnScale | LevelTable]) -> None:

@@ -111,7 +111,7 @@ def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
     names = [f"x{j}" for j in range(array.shape[1])]
 
     def column(j: int) -> Column:
-        return _open_array(names[j], rows, array[:, j])
+        return _open_array(names[j], rows, array[:, j], "text in an array")
 
     return Table(names, False, False, len(array), cache(column))
 
@@ -139,12 +139,14 @@ def _read_mapping(X: Mapping[Any, Any], owner: str, rows: NDArray[np.int64] | No
     return Table(shown, _are_strings(names), True, len(arrays[0]), cache(column))
 
 
-def _open_array(name: str, rows: NDArray[np.int64] | None, values: NDArray[Any]) -> Column:
+def _open_array(
+    name: str, rows: NDArray[np.int64] | None, values: NDArray[Any], text_remedy: str = "text"
+) -> Column:
     kind = values.dtype.kind
     if kind in "biuf":
         return NumberColumn(name, rows, values)
     if kind in "OU":
-        return ObjectColumn(name, rows, values.tolist())
+        return ObjectColumn(name, rows, values.tolist(), text_remedy)
     if kind == "M":
         return DateColumn(name, rows, values)
     what = {"m": "durations", "S": "bytes", "c": "complex"}.get(kind, kind)

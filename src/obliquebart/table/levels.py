@@ -83,6 +83,19 @@ class LevelTable:
         """Levels in the order of their codes; None stands for a missing category."""
         return [*self.values, *([None] if self.has_missing else [])]
 
+    def in_words(self) -> str:
+        """Count the levels for people, to whom a missing value is none.
+
+        Examples
+        --------
+        >>> LevelTable(["blue", "red"], True).in_words()
+        '2 levels and missing values'
+        """
+        if not self.values:
+            return "missing values only"
+        levels = "1 level" if len(self.values) == 1 else f"{len(self.values)} levels"
+        return f"{levels} and missing values" if self.has_missing else levels
+
     @property
     def kind(self) -> str:
         """``"text"``, ``"number"`` or ``"empty"``, as for a factor."""

@@ -20,6 +20,9 @@ REMEDIES = {
     "too large": "Rescale the column.",
     "text": "Convert the column to numbers or, if it is a category, name it in "
     "categorical_features.",
+    "text in an array": "Convert the column to numbers or, if it is a category, name it in "
+    'categorical_features. If a step of a pipeline made the array, .set_output(transform="pandas") '
+    "makes it a data frame, which keeps the types of columns.",
     "mixed": "Convert such a column to one type, for example all to text.",
     "free text": "Drop the column or turn it into numbers; if it is a category after all, name it "
     "in categorical_features or give it a categorical type.",
@@ -30,6 +33,7 @@ REMEDIES = {
 LATER = {
     "dates": REMEDIES["changed"],
     "text": REMEDIES["changed"],
+    "text in an array": REMEDIES["changed"],
     "bytes": REMEDIES["changed"],
     "other": REMEDIES["changed"],
 }

@@ -281,9 +281,9 @@ def test_a_column_without_a_name_is_named_as_in_pandas(tmp_path):
     data = tmp_path / "d.csv"
     data.write_text('"","x","y"\n' + "".join(f'"{i}",{i % 7},{i % 5}\n' for i in range(30)))
     result = run("fit", data, "-t", "y", "-o", tmp_path / "m.obart", *QUICK)
-    assert "Unnamed: 0 continuous 0 to 29, one by one: a row number?" in " ".join(
-        result.stderr.split()
-    )
+    words = " ".join(result.stderr.split())
+    assert "Unnamed: 0 continuous 0 to 29, one by one: a row number?" in words
+    assert "--drop 'Unnamed: 0' leaves it out" in words
 
 
 def test_rows_without_a_target_are_left_out(tmp_path):
@@ -567,6 +567,7 @@ def test_doubtful_columns_and_mistaken_options(tmp_path):
     model = tmp_path / "m.obart"
     words = " ".join(run("fit", data, "-t", "y", "-o", model, *QUICK).output.split())
     assert "0 to 59, one by one: a row number?" in words
+    assert "'id' seems to number the rows: --drop id leaves it out, --id id also" in words
     assert "'day' looks like dates" in words
     assert "'remark' has 60 different texts" in words
     assert "--drop NAME" in words

@@ -58,6 +58,14 @@ def test_a_fitted_model_adds_what_it_found_to_the_diagram():
     assert "sk-top-container" in make_pipeline(model)._repr_html_()
 
 
+def test_a_fitted_model_shows_all_of_the_verdict():
+    model = ObliqueBARTRegressor(**{**OPTIONS, "n_chains": 1}, random_state=0).fit(X, Y)
+    html = model._repr_html_()
+    verdict = model.summary().verdict
+    assert len(verdict.sentences) > 1
+    assert str(verdict) in Cells(html[html.index('<div class="obliquebart">') :]).texts
+
+
 def test_a_model_of_many_classes_names_some():
     labels = np.repeat([f"<{i}>" for i in range(12)], 4)
     model = ObliqueBARTClassifier(**OPTIONS).fit(np.arange(48.0).reshape(-1, 1), labels)

@@ -9,14 +9,16 @@ import warnings
 from inspect import currentframe
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from helpers.estimators import OPTIONS
-from obliquebart import ObliqueBARTRegressor
+from obliquebart import ObliqueBARTRegressor, UnseenLevelWarning
 from obliquebart.exceptions import ConstantOutcomeWarning, warn_caller
+from obliquebart.report import report_html
 
 X = np.random.default_rng(0).uniform(size=(40, 2))
 CONSTANT = np.full(40, 2.0)
@@ -69,6 +71,72 @@ def test_without_a_line_of_the_user_it_is_the_innermost_outside():
         thread.start()
         thread.join()
     assert caught[0].filename == threading.__file__
+
+
+LOOP = """
+import numpy as np, pandas as pd, warnings
+from obliquebart import ObliqueBARTRegressor
+X = pd.DataFrame({"a": np.arange(40.0), "b": ["u", "v"] * 20})
+model = ObliqueBARTRegressor(n_trees=5, n_burn=5, n_draws=5, n_jobs=1)
+y = np.full(40, 2.0)
+for _ in range(3):
+    model.fit(X, y)
+    model.fit(X.to_numpy()[:, :1].astype(float), y)
+"""
+
+
+def warned_lines(tmp_path, code):
+    script = tmp_path / "script.py"
+    script.write_text(code)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, check=True)
+    return [
+        int(text.split(":")[1])
+        for text in done.stderr.splitlines()
+        if text.startswith(str(script)) and "ConstantOutcomeWarning" in text
+    ]
+
+
+def test_a_line_shows_a_warning_once(tmp_path):
+    assert warned_lines(tmp_path, LOOP) == [8, 9]
+
+
+def test_other_filters_are_obeyed(tmp_path):
+    always = LOOP.replace("for _", "warnings.simplefilter('always')\nfor _")
+    assert warned_lines(tmp_path, always) == [9, 10] * 3
+    ignore = LOOP.replace("for _", "warnings.simplefilter('ignore')\nfor _")
+    assert warned_lines(tmp_path, ignore) == []
+
+
+def test_a_report_warns_of_an_unseen_level_once():
+    table = pd.DataFrame({"a": X[:, 0], "b": ["u", "v"] * 20})
+    model = ObliqueBARTRegressor(**OPTIONS, n_jobs=1).fit(table, X[:, 1])
+    other = table.assign(b=["new", "v"] * 20)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        report_html(model, other, X[:, 1])
+    assert [warning.category for warning in caught] == [UnseenLevelWarning]
+
+
+def test_a_block_of_its_own_shows_it_again():
+    for _ in range(2):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("default")
+            for _ in range(2):
+                MODEL.fit(X, CONSTANT)
+        assert len(caught) == 1
+
+
+def test_a_notebook_shows_it_in_every_run_of_a_cell():
+    cell = compile("warn_caller('message')", "cell.py", "exec")
+    names = {"warn_caller": warn_caller, "__name__": "__main__"}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        for _ in range(2):
+            exec(cell, names)
+            exec(cell, names)
+            # As IPython does.
+            del names["__warningregistry__"]
+    assert len(caught) == 2
 
 
 def test_a_script_whose_name_begins_like_the_package(tmp_path):

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from helpers import estimators, small_models
-from obliquebart import ObliqueBARTRegressor, load
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, load
 from obliquebart.exceptions import ConstantOutcomeWarning
 from obliquebart.explain.effects import Effect
 
@@ -69,7 +69,8 @@ def test_more_classes_sum_to_one():
     np.testing.assert_allclose(effect.mean.sum(axis=1), 1, atol=1e-5)
     assert effect.classes == ("setosa", "versicolor", "virginica")
     assert effect.mean[0, 0] > effect.mean[-1, 0]
-    assert str(effect).splitlines()[2].split()[-3:] == ["setosa", "versicolor", "virginica"]
+    headings = str(effect).splitlines()[2].split()
+    assert [word for word in headings if word in effect.classes] == list(effect.classes)
     of_class = model.posteriors_["setosa"].effects(X, column, n_points=5)
     assert of_class.mean.shape == (5,)
     assert of_class.is_probability
@@ -161,6 +162,53 @@ def test_loaded_models_and_wrong_arguments(tmp_path):
         single = estimators.classifier().fit(X, ["a"] * len(X))
     with pytest.raises(ValueError, match="single class"):
         single.effects(X, "age")
+
+
+def test_left_out_levels_are_counted():
+    X = pd.DataFrame({"street": [*"aaabbbccd"] * 5})
+    y = np.arange(45.0) % 7
+    model = ObliqueBARTRegressor(**estimators.OPTIONS).fit(X, y)
+    effect = model.effects(X, "street", n_points=2)
+    assert (sorted(effect.points), effect.n_left_out) == (["a", "b"], 2)
+    note = "2 more levels with fewer rows: n_points=4 shows all."
+    assert str(effect).endswith(f"\n\n{note}")
+    assert f"<p>{note}</p>" in effect._repr_html_()
+    assert effect.to_dict()["n_left_out"] == 2
+    assert "1 more level with" in str(model.effects(X, "street", n_points=3))
+    assert "more" not in str(model.effects(X, "street", n_points=4))
+
+
+def test_a_few_classes_have_intervals_in_the_table():
+    model, X, _ = small_models.three_classes()
+    effect = model.effects(X, "petal length (cm)", n_points=2)
+    lines = str(effect).splitlines()
+    assert lines[2].count("90% interval") == 3
+    mean, low, high = effect.mean[0, 2], effect.low[0, 2], effect.high[0, 2]
+    assert lines[3].split()[-4:] == [f"{mean:.3g}", f"{low:.3g}", "to", f"{high:.3g}"]
+
+
+def test_many_classes_say_where_the_intervals_are():
+    labels = np.repeat([*"abcd"], 10)
+    X = np.arange(40.0).reshape(-1, 1)
+    effect = ObliqueBARTClassifier(**estimators.OPTIONS).fit(X, labels).effects(X, 0, n_points=3)
+    assert "interval" not in str(effect).splitlines()[2]
+    assert str(effect).endswith("records() and plots.effects have the intervals.")
+
+
+def test_records_are_rows_of_a_data_frame():
+    model, X, _ = small_models.three_classes()
+    effect = model.effects(X, "petal length (cm)", n_points=5)
+    frame = pd.DataFrame(effect.records())
+    assert list(frame) == ["column", "value", "class", "mean", "low", "high", "n_rows"]
+    wide = frame.pivot(index="value", columns="class", values="low")
+    np.testing.assert_array_equal(wide, effect.low)
+    np.testing.assert_array_equal(wide.index, effect.points)
+    X, _ = small_models.mixed_table()
+    effect = small_models.regressor().effects(X, "colour")
+    frame = pd.DataFrame(effect.records())
+    np.testing.assert_array_equal(frame["mean"], effect.mean)
+    assert frame["value"].tolist() == effect.points.tolist()
+    assert frame["n_rows"].sum() == len(X)
 
 
 def test_it_prints_as_a_table():

@@ -58,8 +58,10 @@ def test_coverage():
     assert observed[-1] == 1
     assert (np.diff(observed) >= 0).all()
     model, X, y = cases()["two classes"]
+    n_figures = len(plt.get_fignums())
     with pytest.raises(ValueError, match=r"plots\.calibration"):
         plots.coverage(model, X, y)
+    assert len(plt.get_fignums()) == n_figures
     with pytest.raises(ValueError, match="Pass the table X"):
         plots.fit(model)
 
@@ -91,6 +93,19 @@ def test_trace():
         plots.trace(model, ["tau"])
     with pytest.raises(ValueError, match="need 1 axes"):
         plots.trace(model, ["depth"], [])
+
+
+def test_titles_of_traces_do_not_overlap():
+    panels = plots.trace(small_models.three_classes()[0])
+    figure = panels[0].figure
+    figure.canvas.draw()
+    titles = [panel._left_title.get_window_extent() for panel in panels]
+    frames = [panel.get_window_extent() for panel in panels]
+    assert all("R-hat" in panel.get_title("left") for panel in panels)
+    for a, b in itertools.combinations(titles, 2):
+        assert not a.overlaps(b)
+    assert not any(title.overlaps(frame) for title in titles for frame in frames)
+    assert all(title.x1 <= figure.bbox.x1 for title in titles)
 
 
 def test_long_chains_are_thinned_for_the_eye():
@@ -144,6 +159,16 @@ def test_effects_of_a_category(kind):
     assert [tick.get_text() for tick in ax.get_yticklabels()] == list(effect.points)
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), effect.mean)
     assert "difference" in ax.get_xlabel()
+
+
+def test_effects_of_many_levels_say_how_many_are_left_out():
+    X = pd.DataFrame({"street": np.repeat([f"street {i:02d}" for i in range(37)], 2)})
+    model = ObliqueBARTRegressor(**estimators.OPTIONS).fit(X, np.arange(74.0))
+    ax = drawn(plots.effects(model, X, "street"))
+    labels = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert len(labels) == 31
+    assert labels[-1] == "7 more levels"
+    assert len(ax.lines[0].get_xdata()) == 30
 
 
 def test_effects_with_missing_values_and_many_classes():

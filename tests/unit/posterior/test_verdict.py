@@ -114,6 +114,25 @@ def test_remedies_are_those_that_are_left():
     assert "n_chains=8" in alone
 
 
+@pytest.mark.parametrize("short", [{"n_burn": 0}, {"n_burn": 5, "n_draws": 5}, {"n_draws": 99}])
+def test_a_trial_run_is_not_just_made_longer(short):
+    apart = FINE._replace(rhat_f=2.0)
+    text = str(reach_verdict([evidence(apart, **short)], 1.0))
+    assert 'Try a longer run (n_draws="auto" and the default n_burn), larger leaves' in text
+
+
+def test_few_draws_of_many_sweeps_are_no_trial():
+    text = str(reach_verdict([evidence(FINE._replace(rhat_f=2.0), n_draws=25, n_thin=20)]))
+    assert "n_burn=2000, n_draws=25, n_thin=80" in text
+
+
+def test_it_is_shown_in_words():
+    verdict = reach_verdict([evidence(FINE._replace(mc_share=0.02))], 90.0)
+    assert repr(verdict) == str(verdict)
+    assert f"<p>{verdict}</p>" in verdict._repr_html_()
+    assert verdict.tier == "more"
+
+
 def test_the_worst_class_is_named():
     of = {"has_classes": True, "error": 0.011}
     verdict = reach_verdict(

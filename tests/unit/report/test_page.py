@@ -207,6 +207,13 @@ def test_numbers_are_in_the_units_of_the_user():
     assert re.search(r"1,\d\d\d,\d\d\d", text)
 
 
+def test_missing_values_are_no_level():
+    X, y = small_models.mixed_table()
+    X = X.assign(sex=np.where(np.arange(len(X)) % 5 == 0, None, np.where(y > 105, "f", "m")))
+    page = report_html(ObliqueBARTRegressor(**OPTIONS).fit(X, y), X, y)
+    assert "2 levels and missing values" in page
+
+
 def test_names_cannot_become_elements():
     X, y = small_models.mixed_table()
     evil = "<script>alert(1)</script>"

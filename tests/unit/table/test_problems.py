@@ -83,9 +83,18 @@ def test_errors_travel_between_processes(kind):
     assert str(again) == str(caught.value)
 
 
+def test_text_in_an_array_may_come_from_a_pipeline():
+    with pytest.raises(ColumnTypeError, match=r'set_output\(transform="pandas"\)'):
+        Encoding.fit(np.array([["a", 1.0], ["b", 2.0]], dtype=object))
+    with pytest.raises(ColumnTypeError) as caught:
+        Encoding.fit(pd.DataFrame({"c": ["a", "b"]}), categorical_features=None)
+    assert "set_output" not in str(caught.value)
+
+
 def test_warnings_travel_between_processes():
-    warning = DoubtfulColumnWarning(["Column 'a' looks like dates."])
+    warning = DoubtfulColumnWarning(["Column 'a' looks like dates."], ["id"])
     assert str(pickle.loads(pickle.dumps(warning))) == str(warning)
+    assert "Column 'id' seems to number the rows" in str(warning)
     assert "categorical_features" in str(warning)
 
 
