@@ -32,6 +32,7 @@ MAX_ROWS, MAX_DRAWS = 500, 200
 N_POINTS = 30
 # The part of the rows that a curve spans: a few far away would leave the others no room.
 MIDDLE = (0.01, 0.99)
+DIFFERENCE = ", difference from the average"
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +61,7 @@ class Effect:
     is_probability : bool
         Whether these are probabilities.
     centered : bool
-        Whether these are differences to the average prediction of the rows.
+        Whether these are differences from the average prediction of the rows.
     coverage : float
         The probability of the intervals.
     target : str or None
@@ -116,7 +117,7 @@ class Effect:
             name = probability_of(self.classes[0], target) if len(self.classes) == 1 else several
         else:
             name = "prediction" if target is None else f"predicted {target}"
-        return f"{name}, difference to the average" if self.centered else f"average {name}"
+        return f"{name}{DIFFERENCE}" if self.centered else f"average {name}"
 
     def __repr__(self) -> str:
         return str(self)
@@ -129,7 +130,8 @@ class Effect:
         return notebook_html([self._table()])
 
     def _table(self) -> TextTable:
-        title = f"{self.quantity()} by {self.column}"
+        difference = DIFFERENCE if self.centered else ""
+        title = f"{self.quantity().removesuffix(difference)} by {self.column}{difference}"
         if self.mean.ndim == 1:
             headings = [self.column, "mean", f"{self.coverage:.0%} interval"]
             numbers = [

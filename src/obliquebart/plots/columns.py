@@ -107,7 +107,7 @@ def effects(
     column : str or int
         The name or position of the column, unless an Effect is given.
     centered : bool, default=False
-        Draw differences to the average prediction.
+        Draw differences from the average prediction.
     coverage : float, default=0.9
         Of the intervals.
     target : str, optional

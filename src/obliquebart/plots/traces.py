@@ -100,7 +100,7 @@ def draw_traces(
             title += f", the noise of {target}"
         _draw(ax, posterior, name, f"{label}: {title}" if label else title)
     if panels:
-        panels[-1].set_xlabel("kept draw (left of 0: before the first)", labelpad=2.0)
+        panels[-1].set_xlabel("draw (negative: burn-in)", labelpad=2.0)
         if has_legend and posterior.n_chains > 1:
             panels[-1].legend(
                 ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.35), frameon=False

@@ -82,7 +82,7 @@ def _of_classes(evaluation: ClassEvaluation) -> list[Headline]:
     own = evaluation.probability[np.arange(len(evaluation.codes)), evaluation.codes]
     shown.append(
         Headline(
-            "Probability of the truth",
+            "Confidence in the right class",
             f"{float(own.mean()):.0%}",
             "is what the model gives to the true class of a row on average. Guessing by frequency "
             f"would be {float(np.sum((counts / counts.sum()) ** 2)):.0%}.",

@@ -83,7 +83,7 @@ def report_html(
     subject = sections.study(model, X, y)
     parts = sections.all_parts(subject)
     main = "\n".join(map(section, parts))
-    words = Part("words", "Words", "Words on this page", used_words(main))
+    words = Part("words", "Glossary", "Glossary", used_words(main))
     contents = "".join(
         f'<li><a href="#{part.key}">{escape(part.short)}</a></li>' for part in [*parts, words]
     )

@@ -60,7 +60,7 @@ def main_checks(evaluation: Evaluation) -> list[Picture]:
                 plots.fit,
                 evaluation,
                 f"Predictions beside what was observed. Lines are {evaluation.coverage:.0%} "
-                "intervals of a new outcome; on the dashed line a prediction is perfect.",
+                "intervals of a new outcome; points on the dashed line are predicted perfectly.",
             ),
             _check(
                 "coverage",

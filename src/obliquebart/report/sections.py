@@ -137,7 +137,7 @@ def _in_short(subject: Study) -> Part:
     verdict = subject.summary.verdict
     if verdict is not None and verdict.tier != "fine":
         body += box(verdict.headline, verdict.sentences[:1], good=False)
-    return Part("in-short", "In short", "In short", body)
+    return Part("summary", "Summary", "Summary", body)
 
 
 def _quality(subject: Study) -> Part:
@@ -149,8 +149,8 @@ def _columns(subject: Study) -> Part:
     table = subject.importance
     body = paragraph(
         "The importance of a column is how much predictions change when its values are shuffled "
-        "among the rows: 0% for a column that does not matter, 100% for one without which nothing "
-        "is left."
+        "among the rows: 0% for a column that does not matter, 100% for a column that the "
+        "predictions depend on entirely."
     )
     drawn = gallery([pictures.importance(table[:SHOWN_COLUMNS], len(table))])
     listed = importance_overview(table, SHOWN_COLUMNS)._replace(title="Columns by importance")
@@ -162,7 +162,7 @@ def _columns(subject: Study) -> Part:
 def _effects(subject: Study) -> Part:
     body = paragraph(
         "The effect of a column is the average prediction if all rows had the same value of it. "
-        "Bands and bars are 90% intervals; marks at the bottom show where the rows are."
+        "Bands and bars are 90% intervals; marks at the bottom are quantiles of the rows."
     )
     drawn = [pictures.effect(effect, f"effect{i}") for i, effect in enumerate(subject.effects)]
     surface = pictures.surface(subject.model, subject.X, "surface") if subject.shown else None
@@ -179,10 +179,10 @@ def _convergence(subject: Study) -> Part:
     if verdict is not None:
         body += box(verdict.headline, verdict.sentences, good=verdict.tier == "fine")
     body += paragraph(
-        "The model is a set of draws, made by several chains. If the chains agree, other random "
-        "numbers would give nearly the same page. R-hat compares them: 1 is agreement. ESS says "
-        "how many independent draws they are worth, and MCSE how precise the means are. The "
-        "verdict is about predictions at rows between those of the table."
+        "The model is a set of draws, made by several chains. If the chains agree, repeating "
+        "the calculation would give nearly the same results. R-hat compares them: 1 is agreement. "
+        "ESS says how many independent draws they are worth, and MCSE how precise the means are. "
+        "The verdict is for new rows similar to those in the table."
     )
     body += _several(subject)
     for i, (label, posterior) in enumerate(subject.shown.items()):

@@ -160,9 +160,9 @@ def test_the_page_begins_with_what_a_reader_wants(pages, name):
     text = pages[name].read_text(encoding="utf-8")
     titles = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
     assert titles == [
-        *("In short", "How good are the predictions?", "Which columns matter?"),
+        *("Summary", "How good are the predictions?", "Which columns matter?"),
         *("How do predictions depend on them?", "Has the calculation converged?", "More checks"),
-        *("What do the trees look like?", "How was it fitted?", "Words on this page"),
+        *("What do the trees look like?", "How was it fitted?", "Glossary"),
     ]
     # Before the first picture: three numbers, and nothing that needs statistics.
     first = text[text.index("<main") : text.index("<figure")]
