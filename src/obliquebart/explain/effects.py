@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from obliquebart.display.numbers import plain
+from obliquebart.display.numbers import plain, plain_alike
 from obliquebart.display.tables import TextTable, aligned, notebook_html
 from obliquebart.display.words import probability_of
 from obliquebart.explain.replaced import FloatArray, Replaced, Sampled, engine_order
@@ -85,13 +85,11 @@ class Effect:
     @property
     def labels(self) -> list[str]:
         """The points as texts."""
+        points = self.points.tolist()
+        texts = plain_alike(points, 4) if self.kind == "continuous" else list(map(str, points))
         return [
-            "missing"
-            if point is None or point != point
-            else plain(point, 4)
-            if self.kind == "continuous"
-            else str(point)
-            for point in self.points.tolist()
+            "missing" if missing else text
+            for missing, text in zip(self.is_missing, texts, strict=True)
         ]
 
     @property

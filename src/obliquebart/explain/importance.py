@@ -186,7 +186,7 @@ def column_importance(
     low, high = np.quantile(shares, (tail, 1.0 - tail), axis=0)
     order = np.argsort(-mean, kind="stable")
     rows = [
-        Importance(encoding.names[j], encoding.kinds[j], *map(float, numbers))
+        Importance(encoding.names[j], encoding.taken_as[j], *map(float, numbers))
         for j, *numbers in zip(
             order, mean[order], low[order], high[order], changes.mean(axis=0)[order], strict=True
         )

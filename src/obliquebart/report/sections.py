@@ -20,7 +20,8 @@ from obliquebart.explain.trees import Tree
 from obliquebart.posterior.diagnostics import ModelSummary
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.report import pictures
-from obliquebart.report.headlines import headlines
+from obliquebart.report.columns import column_counts, columns_in_words
+from obliquebart.report.headlines import caution, headlines
 from obliquebart.report.markup import (
     Part,
     box,
@@ -32,7 +33,6 @@ from obliquebart.report.markup import (
     preformatted,
     tables,
 )
-from obliquebart.table.levels import LevelTable
 
 # Of a model of many classes, the classes whose chains are shown.
 MAX_CLASSES = 6
@@ -102,16 +102,12 @@ def lead(subject: Study, source: str | None) -> str:
     fitted = subject.model._fitted
     encoding = fitted.encoding
     kind = "a number" if fitted.classes is None else f"one of {len(fitted.classes)} classes"
-    columns = [
-        f"{count} column{'' if count == 1 else 's'} of {what}"
-        for count, what in ((encoding.p_cont, "numbers"), (encoding.p_cat, "categories"))
-        if count
-    ]
+    columns = column_counts(encoding, encoding.transform(subject.X))
     learned = "" if fitted.n_rows is None else f"learned from {fitted.n_rows:,} rows and "
     judged = f"{subject.evaluation.n_table:,} rows" + (f" of {source}" if source else "")
     task = subject.model._likelihood.task
     return (
-        f"This model predicts {subject.target}, {kind}, from {' and '.join(columns)}. It {learned}"
+        f"This model predicts {subject.target}, {kind}, from {columns}. It {learned}"
         f"was judged on {judged}. Method: {task} by oblique Bayesian additive regression trees "
         "(BART)."
     )
@@ -124,7 +120,10 @@ def _in_short(subject: Study) -> Part:
     body = cards(headlines(subject.evaluation))
     if subject.importance and subject.importance[0].share > 0:
         most = in_words(subject.importance)
-        body += paragraph(f"What matters most: {most}, by importance.")
+        body += paragraph(
+            f"What matters most: {most}. In brackets: the share of the variation of the "
+            "predictions that is lost when the column is shuffled (importance)."
+        )
     if subject.is_training:
         body += box(
             "These are the rows of the fit.",
@@ -136,7 +135,8 @@ def _in_short(subject: Study) -> Part:
         )
     verdict = subject.summary.verdict
     if verdict is not None and verdict.tier != "fine":
-        body += box(verdict.headline, verdict.sentences[:1], good=False)
+        warning = caution(verdict, subject.evaluation)
+        body += box(warning.headline, [warning.sentence], good=False)
     return Part("summary", "Summary", "Summary", body)
 
 
@@ -256,13 +256,9 @@ def _about(tree: Tree) -> str:
 def _fitting(subject: Study) -> Part:
     model = subject.model
     encoding = model._fitted.encoding
-    columns = []
-    for name, kind, column in zip(encoding.names, encoding.kinds, encoding.columns, strict=True):
-        if isinstance(column, LevelTable):
-            values = f"{column.n_levels} levels"
-        else:
-            values = column.range_in_words()
-        columns.append([name, kind, values])
+    table = model._fitted.training.table if model._fitted.training is not None else None
+    described = columns_in_words(encoding, table)
+    columns = [list(row) for row in zip(encoding.names, encoding.taken_as, described, strict=True)]
     more = len(columns) - 100
     if more > 0:
         columns = [*columns[:100], [f"{more} more", "", ""]]

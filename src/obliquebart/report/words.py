@@ -135,7 +135,8 @@ GLOSSARY = (
     Word(
         "kind",
         ("kind", "taken as"),
-        "Continuous columns are numbers, categorical ones names such as those of places.",
+        "Continuous columns are numbers, categorical ones names such as those of places. Dates "
+        "count in days.",
     ),
     Word("level", ("level", "levels"), "One of the values of a categorical column."),
     Word(
@@ -185,7 +186,8 @@ GLOSSARY = (
     Word(
         "mcse",
         ("MCSE",),
-        "Monte Carlo standard error: how far an average may be from that of an infinitely long run.",
+        "Monte Carlo standard error: how far an average may be from that of an infinitely long "
+        "run.",
     ),
     Word(
         "moves",

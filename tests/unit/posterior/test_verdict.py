@@ -92,8 +92,8 @@ def test_chains_that_disagree(change):
     assert str(verdict) == (
         "The chains disagree. They have found different explanations of the data: predictions are "
         "an average over these, within about ±0.04 of what an infinitely long run would give, "
-        "and intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=500, n_thin=4, "
-        "about 2 min), larger leaves (min_samples_leaf=5), a prior with more noise "
+        "and intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=500, "
+        "n_thin=4, about 2 min), larger leaves (min_samples_leaf=5), a prior with more noise "
         "(sigma_quantile=0.9) or "
         "more chains (n_chains=16)."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import warnings
 from html.parser import HTMLParser
 from importlib import resources
 
@@ -14,7 +15,7 @@ from sklearn.datasets import load_breast_cancer, load_diabetes
 
 from helpers import small_models
 from helpers.browser import Browser, find_chromium
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart import ConvergenceWarning, ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.report import report_html, write_report
 from obliquebart.report.sections import SMALLEST_SHARE
 from obliquebart.report.words import GLOSSARY, explained
@@ -205,6 +206,48 @@ def test_numbers_are_in_the_units_of_the_user():
     text = " ".join(Page(page[page.index("<header") : page.index("</body")]).text)
     assert not re.search(r"\d[eE]\+?\d", text)
     assert re.search(r"1,\d\d\d,\d\d\d", text)
+
+
+def test_a_short_run_is_compared_with_the_error():
+    X, y = small_models.mixed_table()
+    prices = pd.Series(1_000.0 * y, name="price")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = ObliqueBARTRegressor(**{**OPTIONS, "n_burn": 5, "n_draws": 8}).fit(X, prices)
+    assert model.summary().verdict.tier != "fine"
+    page = report_html(model, X, prices)
+    first = re.sub("<.*?>", "", page[page.index("<main") : page.index("<figure")])
+    assert re.search(
+        r"Another run could move a prediction by about ±[\d,.]+, compared with an average error of "
+        r"[\d,.]+\.",
+        first,
+    )
+    assert not re.search(r"\d{4}", first)
+
+
+def test_columns_are_described_as_fit_does():
+    X, y = small_models.mixed_table()
+    X = X.assign(
+        since=pd.date_range("2020-01-01", periods=len(X)),
+        member=np.arange(len(X)) % 3 == 0,
+        lot=np.linspace(1477, 159_000, len(X)),
+    )
+    X.loc[:73, "colour"] = None
+    X.loc[:4, "age"] = np.nan
+    model = ObliqueBARTRegressor(**OPTIONS, dates="auto").fit(X, y)
+    text = " ".join(" ".join(Page(report_html(model, X, y)).text).split())
+    assert (
+        "from 4 columns of numbers, 1 column of dates, 1 column of yes or no and 1 column of "
+        "categories."
+    ) in text
+    for words in (
+        "colour categorical 6 levels; 74 missing",
+        "since date 2020-01-01 to 2020-05-29",
+        "lot continuous 1,477 to 159,000",
+    ):
+        assert words in text
+    assert re.search(r"age continuous [\d.]+ to [\d.]+; 5 missing", text)
+    assert "since continuous" not in text
 
 
 def test_names_cannot_become_elements():
