@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from obliquebart.plots.style import INK, chain_styles
+from obliquebart.plots.style import INK, line_styles
 from obliquebart.plots.subject import subject_of
 from obliquebart.plots.ticks import plain_ticks
 from obliquebart.posterior.diagnostics import measure, scalar_names
@@ -142,7 +142,7 @@ def _panel(ax: Axes, draws: NDArray[np.float64], burn: NDArray[np.float64]) -> N
     values = np.concatenate([burn, draws], axis=1)
     sweep = np.arange(values.shape[1]) - n_burn
     step = -(-values.shape[1] // MAX_POINTS)
-    for chain, (line, style) in enumerate(zip(values, chain_styles(len(values)), strict=True)):
+    for chain, (line, style) in enumerate(zip(values, line_styles(len(values)), strict=True)):
         ax.plot(_thin(sweep, step), _thin(line, step), lw=0.9, label=f"chain {chain + 1}", **style)
     if n_burn:
         ax.axvline(0, color=INK, lw=1.0, ls=(0, (1, 1)))
