@@ -31,6 +31,7 @@ from obliquebart.report.markup import (
     heading,
     paragraph,
     preformatted,
+    section,
     tables,
 )
 
@@ -40,6 +41,8 @@ SHOWN_COLUMNS = 15
 # Columns whose effects are drawn, if they have at least this importance.
 MAX_EFFECTS, SMALLEST_SHARE = 6, 0.01
 N_ROWS_OF_F = 10
+# What is less is written as 0.0%.
+SMALLEST_SHOWN = 0.0005
 
 
 class Study(NamedTuple):
@@ -81,15 +84,20 @@ def study(model: Any, X: Any, y: ArrayLike) -> Study:
 
 
 def all_parts(subject: Study) -> list[Part]:
-    """Return the sections in their order."""
+    """Return the sections for every reader, in their order."""
     parts = [_in_short(subject), _quality(subject), _columns(subject)]
     if subject.effects:
         parts.append(_effects(subject))
-    if subject.shown:
-        parts += [_convergence(subject), _details(subject), _trees(subject)]
-    else:
-        parts.append(_details(subject))
-    return [*parts, _fitting(subject)]
+    return [*parts, _convergence(subject)] if subject.shown else parts
+
+
+def for_analysts(subject: Study) -> Part:
+    """Return one section with all that is left."""
+    trees = [_trees(subject)] if subject.shown else []
+    parts = [_details(subject), *trees, _fitting(subject)]
+    listed = "Scores and more checks, the trees, and the columns and parameters of the fit."
+    body = paragraph(listed) + "\n".join(section(part, 3) for part in parts)
+    return Part("analysts", "For analysts", "Details for analysts", body)
 
 
 def default_title(model: Any) -> str:
@@ -234,6 +242,7 @@ def _rules(posterior: Posterior, X: Any, i: int) -> str:
     sizes = [
         [str(row.n_columns), f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}"]
         for row in found.sizes.sizes[:10]
+        if row.share >= SMALLEST_SHOWN
     ]
     table = TextTable("Columns of a rule", ["columns", "share of rules", "90% interval"], sizes)
     body += tables([*found.tables(), table])

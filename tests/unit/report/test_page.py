@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from helpers import small_models
+from helpers import estimators, small_models
 from helpers.browser import Browser, find_chromium
 from obliquebart import ConvergenceWarning, ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.report import report_html, write_report
@@ -137,7 +137,7 @@ def test_more_classes():
     # trace, inclusion and tree of each class.
     n_effects = sum(row.share >= SMALLEST_SHARE for row in model.importance(X))
     assert len(page.all("figure")) == 3 + 3 + 2 + n_effects + 3 * 3
-    assert len(page.all("details")) == 6
+    assert len(page.all("details")) == 6 + 1
     assert "one of 3 classes" in text
 
 
@@ -162,8 +162,13 @@ def test_the_page_begins_with_what_a_reader_wants(pages, name):
     titles = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
     assert titles == [
         *("Summary", "How good are the predictions?", "Which columns matter?"),
-        *("How do predictions depend on them?", "Has the calculation converged?", "More checks"),
-        *("What do the trees look like?", "How was it fitted?", "Glossary"),
+        *("How do predictions depend on them?", "Has the calculation converged?"),
+        *("Details for analysts", "Glossary"),
+    ]
+    folded = text[text.index('<details class="part"') : text.index('id="words"')]
+    assert re.findall(r"<h3[^>]*>(.*?)</h3>", text) == re.findall(r"<h3[^>]*>(.*?)</h3>", folded)
+    assert re.findall(r"<h3[^>]*>(.*?)</h3>", folded) == [
+        *("More checks", "What do the trees look like?", "How was it fitted?"),
     ]
     # Before the first picture: three numbers, and nothing that needs statistics.
     first = text[text.index("<main") : text.index("<figure")]
@@ -250,6 +255,20 @@ def test_columns_are_described_as_fit_does():
     assert "since continuous" not in text
 
 
+def test_a_category_of_many_levels_and_several_classes_have_pictures_of_their_size():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"town": rng.integers(0, 27, 300).astype(str), "size": rng.uniform(size=300)})
+    labels = np.array([f"class {i % 6}" for i in X["town"].astype(int)])
+    model = estimators.classifier(n_burn=10, n_draws=10).fit(X, labels)
+    page = report_html(model, X, labels)
+    assert "town: average probability. The 15 most common levels." in re.sub("<.*?>", "", page)
+    boxes = re.findall(r'aria-labelledby="effect\d-title" viewBox="0 0 ([\d.]+) ([\d.]+)"', page)
+    assert boxes
+    assert all(float(height) < 3 * float(width) for width, height in boxes)
+    sizes = page[page.index("Columns of a <") :]
+    assert '<td class="number">0.0%</td><td' not in sizes[: sizes.index("</table>")]
+
+
 def test_names_cannot_become_elements():
     X, y = small_models.mixed_table()
     evil = "<script>alert(1)</script>"
@@ -312,6 +331,8 @@ def test_the_page_in_a_browser(pages, browser, tmp_path, name, width, scheme):
     assert {url.partition(":")[0] for url in browser.requests} <= {"file", "data"}
     # No scrolling to the side but inside a table.
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
     boxes = browser.evaluate(BOXES)
     assert len(boxes) == N_PICTURES[name]
     for box_width, box_height, n_shapes in boxes:
@@ -327,6 +348,7 @@ def test_the_page_in_a_browser(pages, browser, tmp_path, name, width, scheme):
 
 def test_a_screen_reader_finds_the_pictures(pages, browser):
     browser.open(pages["diabetes"], 1280)
+    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     browser.call("Accessibility.enable")
     nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
     names = [
