@@ -198,9 +198,9 @@ def check_labels(y: object, n_rows: int) -> NDArray[Any]:
         if (numbers != np.floor(numbers)).any():
             # scikit-learn's words, and what to do.
             raise ValueError(
-                "Unknown label type: continuous. y holds numbers with decimals. To predict numbers, "
-                "use ObliqueBARTRegressor; if they are classes, convert them to text with "
-                "astype(str)."
+                "Unknown label type: continuous. y holds numbers with decimals. To predict "
+                "numbers, use ObliqueBARTRegressor; if they are classes, convert them to text "
+                "with astype(str)."
             )
     check_classification_targets(array)
     return array

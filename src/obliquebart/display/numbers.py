@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 # Outside these, digits are harder to count than an exponent is to read.
 SMALLEST_PLAIN, LARGEST_PLAIN = 1e-5, 1e12
@@ -10,8 +11,10 @@ SMALLEST_PLAIN, LARGEST_PLAIN = 1e-5, 1e12
 SEPARATED_FROM = 10_000
 
 
-def plain(value: float, digits: int = 3) -> str:
+def plain(value: float, digits: int = 3, *, separated: bool | None = None) -> str:
     """Return a number with so many digits, or with all of those before its decimal point.
+
+    Thousands are `separated` from ten thousand on, unless it is said whether they are.
 
     Examples
     --------
@@ -29,20 +32,35 @@ def plain(value: float, digits: int = 3) -> str:
     if not SMALLEST_PLAIN <= abs(value) < LARGEST_PLAIN:
         return with_exponent(value, digits)
     decimals = max(digits - 1 - _magnitude(value, digits), 0)
-    return fixed(value, decimals, separated=abs(value) >= SEPARATED_FROM, short=True)
+    if separated is None:
+        separated = _is_long(value)
+    return fixed(value, decimals, separated=separated, short=True)
 
 
-def about(value: float, digits: int = 2) -> str:
-    """Return an estimate, rounded to so many digits.
+def plain_alike(values: Sequence[float], digits: int = 3) -> list[str]:
+    """Return numbers that stand together: if one of them has separators, all have.
 
     Examples
     --------
-    >>> [about(value) for value in (37123.4, 0.0567, 110.0)]
-    ['37,000', '0.057', '110']
+    >>> plain_alike([1477, 159_000], 4), plain_alike([1950, 2010], 4)
+    (['1,477', '159,000'], ['1950', '2010'])
+    """
+    separated = any(map(_is_long, values))
+    return [plain(value, digits, separated=separated) for value in values]
+
+
+def about(value: float, digits: int = 2) -> str:
+    """Return an estimate, rounded to so many digits, with separators: it is not a year.
+
+    Examples
+    --------
+    >>> [about(value) for value in (37123.4, 5432.1, 0.0567, 110.0)]
+    ['37,000', '5,400', '0.057', '110']
     """
     if not math.isfinite(value) or value == 0:
         return plain(value)
-    return plain(round(value, digits - 1 - _magnitude(value, digits)), digits)
+    rounded = round(value, digits - 1 - _magnitude(value, digits))
+    return plain(rounded, digits, separated=True)
 
 
 def fixed(value: float, decimals: int, *, separated: bool, short: bool = False) -> str:
@@ -67,6 +85,10 @@ def duration(seconds: float) -> str:
         return f"{max(math.ceil(seconds), 1)} s"
     minutes = math.ceil(seconds / 60.0)
     return f"{minutes} min" if minutes < 90 else f"{minutes / 60.0:.0f} h"
+
+
+def _is_long(value: float) -> bool:
+    return SEPARATED_FROM <= abs(value) < LARGEST_PLAIN
 
 
 def _magnitude(value: float, digits: int) -> int:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from obliquebart.display.numbers import plain
+from obliquebart.display.numbers import plain, plain_alike
 from obliquebart.display.tables import TextTable, aligned, notebook_html
 from obliquebart.display.words import probability_of
 from obliquebart.explain.replaced import FloatArray, Replaced, Sampled, engine_order
@@ -34,6 +34,7 @@ N_POINTS = 30
 MIDDLE = (0.01, 0.99)
 # Intervals of more classes than this leave no room in a table.
 FEW_CLASSES = 3
+DIFFERENCE = ", difference from the average"
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +63,7 @@ class Effect:
     is_probability : bool
         Whether these are probabilities.
     centered : bool
-        Whether these are differences to the average prediction of the rows.
+        Whether these are differences from the average prediction of the rows.
     coverage : float
         The probability of the intervals.
     target : str or None
@@ -89,13 +90,11 @@ class Effect:
     @property
     def labels(self) -> list[str]:
         """The points as texts."""
+        points = self.points.tolist()
+        texts = plain_alike(points, 4) if self.kind == "continuous" else list(map(str, points))
         return [
-            "missing"
-            if point is None or point != point
-            else plain(point, 4)
-            if self.kind == "continuous"
-            else str(point)
-            for point in self.points.tolist()
+            "missing" if missing else text
+            for missing, text in zip(self.is_missing, texts, strict=True)
         ]
 
     @property
@@ -121,7 +120,7 @@ class Effect:
             name = probability_of(self.classes[0], target) if len(self.classes) == 1 else several
         else:
             name = "prediction" if target is None else f"predicted {target}"
-        return f"{name}, difference to the average" if self.centered else f"average {name}"
+        return f"{name}{DIFFERENCE}" if self.centered else f"average {name}"
 
     def __repr__(self) -> str:
         return str(self)
@@ -168,7 +167,9 @@ class Effect:
                 ends = zip(low, high, strict=True)
                 columns.append([f"{plain(a, digits)} to {plain(b, digits)}" for a, b in ends])
         rows = [list(row) for row in zip(*columns, strict=True)]
-        return TextTable(f"{self.quantity()} by {self.column}", headings, rows)
+        difference = DIFFERENCE if self.centered else ""
+        title = f"{self.quantity().removesuffix(difference)} by {self.column}{difference}"
+        return TextTable(title, headings, rows)
 
     def records(self) -> list[dict[str, Any]]:
         """Return one dictionary per point, or per point and class, for a data frame.

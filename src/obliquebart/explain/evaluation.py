@@ -151,7 +151,11 @@ def score_text(name: str, value: float) -> str:
     """Return a score as text: shares in percent, others with four digits."""
     if np.isnan(value):
         return "–"
-    return f"{value:.1%}" if name == "accuracy" or "interval" in name else plain(value, 4)
+    return (
+        f"{value:.1%}"
+        if name == "accuracy" or "interval" in name
+        else plain(value, 4, separated=True)
+    )
 
 
 def evaluate(

@@ -4,9 +4,9 @@ For a draw g of the predictions, the share of column j is
 
     mean (g(x) - g(x with column j of another row))² / (2 var g(x)),
 
-Sobol's total effect where columns are independent. 0: the column does not matter; 1: without it
-nothing is left. Columns that act together each count what they do together, so that shares may sum
-to more than 1.
+Sobol's total effect where columns are independent. 0: the column does not matter; 1: the
+predictions depend on it entirely. A joint effect counts for each column involved, so that shares
+may sum to more than 1.
 """
 
 from __future__ import annotations
@@ -140,9 +140,9 @@ class ImportanceTable(Sequence[Importance]):
 
 
 EXPLANATION = (
-    "share: of the variance of the predictions that is lost when the column is shuffled;",
-    "columns that act together each count what they do together. change: of a prediction,",
-    "root mean square.",
+    "share: the part of the variance of the predictions that is lost when the column is",
+    "shuffled; a joint effect counts for each column involved.",
+    "change: typical change of a prediction (root mean square).",
 )
 
 
@@ -186,7 +186,7 @@ def column_importance(
     low, high = np.quantile(shares, (tail, 1.0 - tail), axis=0)
     order = np.argsort(-mean, kind="stable")
     rows = [
-        Importance(encoding.names[j], encoding.kinds[j], *map(float, numbers))
+        Importance(encoding.names[j], encoding.taken_as[j], *map(float, numbers))
         for j, *numbers in zip(
             order, mean[order], low[order], high[order], changes.mean(axis=0)[order], strict=True
         )

@@ -23,7 +23,7 @@ from obliquebart.posterior.posterior import Posterior
 
 def importance_overview(table: ImportanceTable, top: int = 10) -> TextTable:
     """Return the columns that matter most as a table with a heading that explains itself."""
-    of = "" if len(table) <= top else f" (of {len(table)})"
+    of = "" if len(table) <= top else f" ({top} of {len(table)})"
     return TextTable(
         f"Columns by importance{of}: variance of predictions lost when the column is shuffled",
         ["column", "kind", "share", f"{table.coverage:.0%} interval", "change of prediction"],
@@ -70,7 +70,11 @@ class RuleOverview(NamedTuple):
 
     def tables(self) -> list[TextTable]:
         """Return the columns, the loadings and the pairs as tables."""
-        of = "" if len(self.inclusion) == self.n_columns else f" (of {self.n_columns})"
+        of = (
+            ""
+            if len(self.inclusion) == self.n_columns
+            else f" ({len(self.inclusion)} of {self.n_columns})"
+        )
         return [
             TextTable(
                 f"Columns by use{of}",

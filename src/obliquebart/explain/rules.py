@@ -119,6 +119,7 @@ class Rules:
         table = decoded.rules()
         self.names = posterior.encoding.names
         self.kinds = posterior.encoding.kinds
+        self.taken_as = posterior.encoding.taken_as
         self.prior = _prior_shares(posterior)
         self.structure = table.structure
         self.is_continuous = table.is_continuous
@@ -203,7 +204,7 @@ def variable_inclusion(rules: Rules | Sequence[Rules], coverage: float = 0.9) ->
     table = [
         Inclusion(name, kind, *map(float, numbers))
         for name, kind, *numbers in zip(
-            parts[0].names, parts[0].kinds, mean, low, high, draws, prior, strict=True
+            parts[0].names, parts[0].taken_as, mean, low, high, draws, prior, strict=True
         )
     ]
     return sorted(table, key=lambda row: -row.share)

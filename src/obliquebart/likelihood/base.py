@@ -13,6 +13,8 @@ from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters, Task
 
 FloatArray = NDArray[np.float64]
+# Ends the label of each of the posteriors of a model of several classes.
+AGAINST_THE_REST = "against the rest"
 
 
 class NoiseScalar(NamedTuple):
@@ -121,7 +123,7 @@ class Likelihood(ABC):
     def labels(self, classes: NDArray[Any] | None) -> list[str]:
         """Return the same in words; empty if there is only one posterior."""
         titles = self.titles(classes)
-        return [f"{title}against the rest" if title else "" for title in titles]
+        return [f"{title}{AGAINST_THE_REST}" if title else "" for title in titles]
 
     def part(self, outcome: Outcome, i: int) -> Outcome:
         """Return the outcome of posterior i of a model."""

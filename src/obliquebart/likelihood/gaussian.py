@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import chi2
 
-from obliquebart.display.numbers import plain
+from obliquebart.display.numbers import plain_alike
 from obliquebart.likelihood.base import (
     CheckedOutcome,
     FloatArray,
@@ -40,7 +40,7 @@ class Gaussian(Likelihood):
         return values.astype(np.float64) if values.dtype.kind == "b" else values
 
     def describe(self, y: NDArray[Any]) -> str:
-        return f"{self.task}, {plain(y.min(), 6)} to {plain(y.max(), 6)}"
+        return f"{self.task}, {' to '.join(plain_alike([y.min(), y.max()], 6))}"
 
     def read(self, y: Any, sample_weight: Any, n_rows: int) -> CheckedOutcome:
         """Leave out the rows of weight zero."""

@@ -322,7 +322,9 @@ def _pit_histogram(evaluation: RegressionEvaluation, ax: Axes) -> None:
     ax.axhspan(low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is right")
     ax.axhline(1.0, color=INK, lw=1.0, ls="--")
     name = _name(evaluation)
-    label_axes(ax, x=f"predicted probability of less than the true {name}", y="rows / expected")
+    label_axes(
+        ax, x=f"predicted probability of a value below the observed {name}", y="rows / expected"
+    )
     ax.set_xlim(0.0, 1.0)
     plain_ticks(ax, x="percent", y="number")
     ax.set_ylim(0.0, 1.05 * max(float(counts.max()) * N_BINS / n_rows, high))

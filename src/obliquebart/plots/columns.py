@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,13 +15,14 @@ from obliquebart.explain.replaced import FloatArray
 from obliquebart.plots.style import (
     ACCENT,
     INK,
-    chain_styles,
     documented,
     label_axes,
     legend_above,
+    line_styles,
     new_axes,
     short_name,
 )
+from obliquebart.plots.subject import class_position, subject_of
 from obliquebart.plots.ticks import Kind, plain_ticks, ticks_at, ticks_within
 from obliquebart.validation import check_count
 
@@ -28,6 +30,8 @@ __all__ = ["effects", "importance"]
 
 # More classes than this cannot be told apart in one picture.
 MAX_CLASSES = 8
+# Of a category with more levels than this, the most common are shown.
+MAX_LEVELS = 15
 # A number with so few values is drawn as points.
 FEW_VALUES = 6
 # More bands than this hide each other and are drawn faintly.
@@ -89,14 +93,16 @@ def effects(
     centered: bool = False,
     coverage: float = 0.9,
     target: str | None = None,
+    class_: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how predictions depend on one column, with intervals.
 
     A number is a curve with its band, marks at the bottom are quantiles of the rows, and a point
-    beside the curve stands for missing values. A category has a point for each level. Each of more
-    than two classes has a line style or a marker of its own; of many those with the largest effects
-    are shown.
+    beside the curve stands for missing values. A category has a point for each level; of many
+    levels the most common are shown. Each of more than two classes has a colour, a line style and a
+    marker of its own; of many those with the largest effects are shown. More than about four are
+    easier to read one by one, with `class_`.
 
     Parameters
     ----------
@@ -107,18 +113,26 @@ def effects(
     column : str or int
         The name or position of the column, unless an Effect is given.
     centered : bool, default=False
-        Draw differences to the average prediction.
+        Draw differences from the average prediction.
     coverage : float, default=0.9
         Of the intervals.
     target : str, optional
         What is predicted, for the axis; by default what the model calls it.
+    class_ : label, optional
+        Draw the effect on the probability of this class alone.
     """
     if isinstance(model, Effect):
         effect = model
+        classes = list(effect.classes)
     elif column is None:
         raise ValueError("Name the column whose effect to draw, or pass an Effect.")
     else:
+        classes = [] if class_ is None else subject_of(model, class_).classes
         effect = model.effects(X, column, centered=centered, coverage=coverage)
+    if class_ is not None:
+        effect = _on_class(effect, classes, class_)
+    n_levels = len(effect.points)
+    effect = _with_common_levels(effect)
     curves = _curves(effect)
     target = target or effect.target
     label = effect.quantity(None if target is None else short_name(target))
@@ -129,6 +143,8 @@ def effects(
     ax = new_axes(ax, height=max(height, 2.4))
     if is_list:
         _draw_levels(ax, effect, curves)
+        if n_levels > MAX_LEVELS:
+            _list_names(ax, [*effect.labels, "… more levels"])
         plain_ticks(ax, x=kind)
         label_axes(ax, x=label, y=short_name(effect.column))
     else:
@@ -140,6 +156,37 @@ def effects(
         title = f"{len(curves)} of {n_classes} classes" if len(curves) < n_classes else None
         legend_above(ax, min(len(curves), 4), title)
     return ax
+
+
+def _on_class(effect: Effect, classes: list[Any], class_: Any) -> Effect:
+    """Return the effect on the probability of one class."""
+    chosen = class_position(classes, class_)
+    curves = (effect.mean, effect.low, effect.high, effect.draws)
+    if effect.mean.ndim > 1:
+        mean, low, high, draws = (values[..., chosen] for values in curves)
+    elif chosen == len(classes) - 1:
+        mean, low, high, draws = curves
+    else:
+        # The first of two classes: what is left of the probability of the second.
+        whole = 0.0 if effect.centered else 1.0
+        mean, high, low, draws = (whole - values for values in curves)
+    return replace(effect, mean=mean, low=low, high=high, draws=draws, classes=(class_,))
+
+
+def _with_common_levels(effect: Effect) -> Effect:
+    """Return the effect at the most common levels of a category, in the same order."""
+    if effect.kind != "categorical" or len(effect.points) <= MAX_LEVELS:
+        return effect
+    some = np.sort(np.argsort(-effect.n_rows, kind="stable")[:MAX_LEVELS])
+    return replace(
+        effect,
+        points=effect.points[some],
+        mean=effect.mean[some],
+        low=effect.low[some],
+        high=effect.high[some],
+        draws=effect.draws[:, some],
+        n_rows=effect.n_rows[some],
+    )
 
 
 class _Curve(NamedTuple):
@@ -158,7 +205,7 @@ def _curves(effect: Effect) -> list[_Curve]:
     if effect.mean.ndim == 1:
         return [_Curve(None, effect.mean, effect.low, effect.high, ACCENT, "-", "o")]
     largest = np.argsort(-np.ptp(effect.mean, axis=0), kind="stable")[:MAX_CLASSES]
-    styles = chain_styles(len(largest))
+    styles = line_styles(len(largest))
     return [
         _Curve(
             str(effect.classes[k]),
@@ -178,7 +225,16 @@ def _draw_levels(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
     for curve, offset in zip(curves, offsets, strict=True):
         position = np.arange(len(effect.points)) + offset
         ax.hlines(position, curve.low, curve.high, color=curve.color, lw=3)
-        ax.plot(curve.mean, position, curve.marker, color=INK, ms=5.5, label=curve.label)
+        ax.plot(
+            curve.mean,
+            position,
+            curve.marker,
+            color=curve.color if len(curves) > 1 else INK,
+            mec=INK,
+            mew=0.6,
+            ms=5.5,
+            label=curve.label,
+        )
     if effect.centered:
         ax.axvline(0.0, color=INK, lw=1.0, ls="--")
     _list_names(ax, [*effect.labels, *([effect.left_out] if effect.n_left_out else [])])

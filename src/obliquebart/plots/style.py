@@ -27,6 +27,14 @@ MARK = 6
 # A dark and a light colour, told apart without their hue.
 ACCENT = "#2f6fb3"
 SECOND = "#e39a2d"
+# Chains and classes. The colours are those of Okabe and Ito, which most eyes can tell apart, but
+# with a lighter purple, and without the yellow, which is too light on white. Two with the same
+# dashes differ in lightness.
+PALETTE = (
+    *("#0072b2", "#d55e00", "#009e73", "#d486b2"),
+    *("#56b4e9", "#e69f00", "#882255", "#1b1b1f"),
+)
+DASHES = ("-", "--", "-.", ":")
 
 _STYLE: Any = {
     "figure.facecolor": "none",
@@ -133,13 +141,14 @@ def _characters(ax: Axes, upright: bool = False) -> int:
     return int(length / (CHARACTER * float(mpl.rcParams["font.size"])))
 
 
-def chain_styles(n_chains: int) -> list[dict[str, Any]]:
-    """Return a colour and a line style for each chain, from dark to light."""
-    shades = mpl.colormaps["cividis"]
-    dashes = ("-", "--", "-.", ":")
+def line_styles(n_lines: int) -> list[dict[str, Any]]:
+    """Return a colour and a line style for each chain or class."""
     return [
-        {"color": shades(0.05 + 0.65 * c / max(n_chains - 1, 1)), "linestyle": dashes[c % 4]}
-        for c in range(n_chains)
+        {
+            "color": PALETTE[i % len(PALETTE)],
+            "linestyle": DASHES[(i + i // len(PALETTE)) % len(DASHES)],
+        }
+        for i in range(n_lines)
     ]
 
 

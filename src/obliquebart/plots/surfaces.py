@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from obliquebart.explain.effects import column_position
 from obliquebart.explain.importance import column_importance
-from obliquebart.plots.style import documented, new_axes, short_name
+from obliquebart.plots.style import PALETTE, documented, new_axes, short_name
 from obliquebart.plots.subject import Subject, subject_of
 from obliquebart.plots.ticks import STEPS, PlainFormatter, plain_ticks
 from obliquebart.posterior.class_probabilities import ClassProbabilities
@@ -112,9 +112,13 @@ def _draw_classes(ax: Axes, subject: Subject, ticks: list[_Ticks], codes: NDArra
     """Draw where each class is the most probable one, and write its name there."""
     x, y = (tick.user for tick in ticks)
     n_classes = len(subject.classes)
-    shades = mpl.colormaps["cividis"](np.linspace(0.0, 1.0, n_classes))
+    shades = PALETTE if n_classes <= len(PALETTE) else _shades(n_classes)
     ax.pcolormesh(
-        x, y, codes, cmap=ListedColormap(shades), vmin=-0.5, vmax=n_classes - 0.5, rasterized=True
+        *(x, y, codes),
+        cmap=ListedColormap(shades[:n_classes]),
+        vmin=-0.5,
+        vmax=n_classes - 0.5,
+        rasterized=True,
     )
     for code in np.unique(codes):
         here = codes == code
@@ -138,6 +142,10 @@ def _draw_classes(ax: Axes, subject: Subject, ticks: list[_Ticks], codes: NDArra
     ax.set_title(f"most probable {subject.name}")
 
 
+def _shades(n_classes: int) -> Any:
+    return mpl.colormaps["cividis"](np.linspace(0.0, 1.0, n_classes))
+
+
 def _middle(here: NDArray[np.bool_]) -> tuple[int, int]:
     """Return the point of a region that is furthest from its border."""
     padded = np.pad(here, 1)
@@ -156,10 +164,10 @@ def _draw_rows(ax: Axes, ticks: list[_Ticks], encoded: EncodedTable) -> None:
     ax.plot(
         *(tick.of_rows(encoded.x_cont[tick.row, dots]) for tick in ticks),
         ".",
-        ms=3,
+        ms=4.5,
         color="white",
         mec="black",
-        mew=0.4,
+        mew=0.6,
         rasterized=True,
     )
 

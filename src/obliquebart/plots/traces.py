@@ -10,7 +10,7 @@ from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from obliquebart.plots.style import INK, chain_styles, short_name, title_above
+from obliquebart.plots.style import INK, line_styles, short_name, title_above
 from obliquebart.plots.subject import subject_of
 from obliquebart.plots.ticks import plain_ticks
 from obliquebart.posterior.diagnostics import measure, scalar_names
@@ -100,7 +100,7 @@ def draw_traces(
             title += f", the noise of {target}"
         _draw(ax, posterior, name, f"{short_name(label)}: {title}" if label else title)
     if panels:
-        panels[-1].set_xlabel("kept draw (left of 0: before the first)", labelpad=2.0)
+        panels[-1].set_xlabel("draw (negative: burn-in)", labelpad=2.0)
         if has_legend and posterior.n_chains > 1:
             panels[-1].legend(
                 ncols=4, loc="upper center", bbox_to_anchor=(0.5, -0.35), frameon=False
@@ -143,7 +143,7 @@ def _panel(ax: Axes, draws: NDArray[np.float64], burn: NDArray[np.float64]) -> N
     values = np.concatenate([burn, draws], axis=1)
     sweep = np.arange(values.shape[1]) - n_burn
     step = -(-values.shape[1] // MAX_POINTS)
-    for chain, (line, style) in enumerate(zip(values, chain_styles(len(values)), strict=True)):
+    for chain, (line, style) in enumerate(zip(values, line_styles(len(values)), strict=True)):
         ax.plot(_thin(sweep, step), _thin(line, step), lw=0.9, label=f"chain {chain + 1}", **style)
     if n_burn:
         ax.axvline(0, color=INK, lw=1.0, ls=(0, (1, 1)))

@@ -1,4 +1,4 @@
-"""How far from the end of endless chains are the predictions of these? In NumPy alone.
+"""How far are these predictions from those of an infinitely long run? In NumPy alone.
 
 `fit` asks at the end of every run, so this module does without ArviZ, whose import takes longer
 than the answer. Everything is computed for all rows at once.

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
-from obliquebart.display.numbers import plain
+from obliquebart.display.numbers import plain, plain_alike
 from obliquebart.display.tables import TextTable, aligned, notebook_html
 from obliquebart.posterior.convergence import SMALLEST_CHAIN
 from obliquebart.posterior.verdict import (
@@ -249,14 +249,13 @@ HEADINGS = ("", "mean", "sd", "R-hat", "bulk ESS", "tail ESS", "MCSE", "5%", "95
 def cells(quantity: Quantity) -> list[str]:
     """Return a quantity as the texts of a table's row, in the order of `HEADINGS`."""
     if quantity.fixed:
-        return [quantity.name, _cell(quantity.mean), "fixed", *[""] * 6]
-    return [
-        quantity.name,
-        *(_cell(value) for value in (quantity.mean, quantity.sd)),
-        _cell(quantity.rhat, ".3f"),
-        *(_cell(value, ".0f") for value in (quantity.ess_bulk, quantity.ess_tail)),
-        *(_cell(value) for value in (quantity.mcse_mean, quantity.q5, quantity.q95)),
-    ]
+        return [quantity.name, plain(quantity.mean), "fixed", *[""] * 6]
+    mean, sd, mcse, q5, q95 = plain_alike(
+        [quantity.mean, quantity.sd, quantity.mcse_mean, quantity.q5, quantity.q95]
+    )
+    rhat = _cell(quantity.rhat, ".3f")
+    ess = [_cell(value, ",.0f") for value in (quantity.ess_bulk, quantity.ess_tail)]
+    return [quantity.name, mean, sd, rhat, *ess, mcse, q5, q95]
 
 
 def diagnose(
@@ -361,10 +360,8 @@ def f_at_rows(
     }
 
 
-def _cell(number: float, form: str | None = None) -> str:
-    if math.isnan(number):
-        return "–"
-    return plain(number) if form is None else format(number, form)
+def _cell(number: float, form: str) -> str:
+    return "–" if math.isnan(number) else format(number, form)
 
 
 def _plain(value: Any) -> Any:

@@ -169,7 +169,8 @@ class _Rounds:
             self._interrupt()
             return
         self.is_over = convergence.arrived
-        outlook = "Arrived." if self.is_over else f"On to {self._following.n_sweeps:,} sweeps."
+        longer = f"Continuing to {self._following.n_sweeps:,} sweeps."
+        outlook = "Converged." if self.is_over else longer
         self.progress.tell(f"{_in_words(schedule, convergence)}. {outlook}")
 
     def _begin(self, following: Schedule, latest: Run) -> None:
@@ -235,5 +236,5 @@ def _is_time_for(
 def _in_words(schedule: Schedule, convergence: Convergence) -> str:
     return (
         f"{schedule.n_sweeps:,} sweeps: Monte Carlo share {convergence.mc_share:.1%} "
-        f"(aim {ARRIVED_SHARE:.0%}), R-hat {convergence.rhat_f:.3f} (aim {ARRIVED_RHAT})"
+        f"(target {ARRIVED_SHARE:.0%}), R-hat {convergence.rhat_f:.3f} (target {ARRIVED_RHAT})"
     )

@@ -11,6 +11,7 @@ import numpy as np
 from obliquebart.display.numbers import about, duration
 from obliquebart.display.tables import notebook_html
 from obliquebart.likelihood import Given
+from obliquebart.likelihood.base import AGAINST_THE_REST
 from obliquebart.model.parameters import PRESETS, Schedule
 from obliquebart.posterior.convergence import (
     FINE_RHAT,
@@ -171,8 +172,9 @@ def reach_verdict(evidence: Sequence[Evidence], took: float | None = None) -> Ve
 
 def _about_error(worst: Evidence) -> str:
     what = "probabilities" if worst.has_classes else "predictions"
-    error = f"within about ±{about(WITHIN * worst.error)} of what endless chains would give"
-    where = f", the worst of them for {worst.label}" if worst.label else ""
+    error = f"within about ±{about(WITHIN * worst.error)} of what an infinitely long run would give"
+    label = worst.label.removesuffix(AGAINST_THE_REST).rstrip()
+    where = f", least certain for class {label}" if label else ""
     if worst.convergence.tier != "apart":
         return f"{what.capitalize()} are {error}{where}."
     return (

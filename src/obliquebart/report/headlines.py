@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
 from obliquebart.display.numbers import about
 from obliquebart.explain.evaluation import ClassEvaluation, Evaluation, RegressionEvaluation
+from obliquebart.posterior.verdict import WITHIN, Verdict
+
+CAUTIONS = {
+    "more": "The calculation was a little short.",
+    "apart": "The calculation has not settled on one explanation of the data.",
+}
 
 
 class Headline(NamedTuple):
@@ -23,6 +30,33 @@ def headlines(evaluation: Evaluation) -> list[Headline]:
     if isinstance(evaluation, ClassEvaluation):
         return _of_classes(evaluation)
     return _of_numbers(evaluation)
+
+
+class Caution(NamedTuple):
+    """How much chance there is in the predictions because the calculation was short."""
+
+    headline: str
+    sentence: str
+
+
+def caution(verdict: Verdict, evaluation: Evaluation) -> Caution:
+    """Say in words without statistics what a verdict that is not "fine" means for predictions."""
+    if not math.isfinite(verdict.error):
+        return Caution(verdict.headline, verdict.sentences[0])
+    headline = CAUTIONS[verdict.tier]
+    if isinstance(evaluation, ClassEvaluation):
+        points = about(100.0 * WITHIN * verdict.error)
+        compared = f"a probability by about ±{points} percentage points"
+    else:
+        error = about(float(evaluation.scores()["MAE"]), 3)
+        compared = (
+            f"a prediction by about ±{about(WITHIN * verdict.error)}, compared with an average "
+            f"error of {error}"
+        )
+    return Caution(
+        headline,
+        f"Another run could move {compared}. The section on convergence says what to do.",
+    )
 
 
 def _of_numbers(evaluation: RegressionEvaluation) -> list[Headline]:
@@ -82,7 +116,7 @@ def _of_classes(evaluation: ClassEvaluation) -> list[Headline]:
     own = evaluation.probability[np.arange(len(evaluation.codes)), evaluation.codes]
     shown.append(
         Headline(
-            "Probability of the truth",
+            "Confidence in the right class",
             f"{float(own.mean()):.0%}",
             "is what the model gives to the true class of a row on average. Guessing by frequency "
             f"would be {float(np.sum((counts / counts.sum()) ** 2)):.0%}.",

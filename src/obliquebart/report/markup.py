@@ -21,17 +21,25 @@ class Part(NamedTuple):
     body: str
 
 
-def section(part: Part) -> str:
-    """Return a section with its heading."""
+def section(part: Part, level: int = 2) -> str:
+    """Return a section with its heading, which is of this level."""
     return (
-        f'<section aria-labelledby="{part.key}"><h2 id="{part.key}">{escape(part.title)}</h2>\n'
-        f"{part.body}</section>"
+        f'<section aria-labelledby="{part.key}"><h{level} id="{part.key}">{escape(part.title)}'
+        f"</h{level}>\n{part.body}</section>"
+    )
+
+
+def folded_section(part: Part) -> str:
+    """Return a section that a reader opens at its heading."""
+    return (
+        f'<section aria-labelledby="{part.key}"><details class="part"><summary>'
+        f'<h2 id="{part.key}">{escape(part.title)}</h2></summary>\n{part.body}</details></section>'
     )
 
 
 def heading(text: str) -> str:
-    """Return a heading inside a section; nothing where there is no text."""
-    return f"<h3>{escape(text)}</h3>" if text else ""
+    """Return a heading inside a section that is folded with others."""
+    return f"<h4>{escape(text)}</h4>"
 
 
 def paragraph(text: str) -> str:

@@ -14,7 +14,7 @@ from obliquebart.display.tables import escape
 from obliquebart.documentation import shared_parameters
 from obliquebart.files.container import write_file
 from obliquebart.report import sections
-from obliquebart.report.markup import Part, section
+from obliquebart.report.markup import Part, folded_section, section
 from obliquebart.report.words import used_words
 
 documented = shared_parameters("""\
@@ -81,11 +81,12 @@ def report_html(
     from obliquebart import __version__
 
     subject = sections.study(model, X, y)
-    parts = sections.all_parts(subject)
-    main = "\n".join(map(section, parts))
-    words = Part("words", "Words", "Words on this page", used_words(main))
+    parts, analysts = sections.all_parts(subject), sections.for_analysts(subject)
+    main = "\n".join([*map(section, parts), folded_section(analysts)])
+    words = Part("words", "Glossary", "Glossary", used_words(main))
     contents = "".join(
-        f'<li><a href="#{part.key}">{escape(part.short)}</a></li>' for part in [*parts, words]
+        f'<li><a href="#{part.key}">{escape(part.short)}</a></li>'
+        for part in [*parts, analysts, words]
     )
     template = resources.files("obliquebart.report").joinpath("template.html")
     return Template(template.read_text(encoding="utf-8")).substitute(

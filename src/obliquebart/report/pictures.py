@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from obliquebart import plots
 from obliquebart.display.numbers import plain
@@ -15,7 +16,8 @@ from obliquebart.explain.evaluation import ClassEvaluation, Evaluation, score_te
 from obliquebart.explain.importance import Importance
 from obliquebart.explain.rules import Inclusion
 from obliquebart.explain.trees import Split, Tree, read_tree, read_trees, walk
-from obliquebart.plots.style import styled
+from obliquebart.plots.columns import MAX_CLASSES, MAX_LEVELS
+from obliquebart.plots.style import short_name, styled
 from obliquebart.plots.traces import default_names, draw_traces
 from obliquebart.posterior.diagnostics import Diagnostics
 from obliquebart.posterior.posterior import Posterior
@@ -23,6 +25,8 @@ from obliquebart.report.svg import new_figure, to_svg
 
 # Of pictures that come in larger numbers.
 SMALL_WIDTH = 3.3
+# The curves of more classes than these have panels of their own.
+MOST_TOGETHER = 4
 
 
 class Picture(NamedTuple):
@@ -60,7 +64,7 @@ def main_checks(evaluation: Evaluation) -> list[Picture]:
                 plots.fit,
                 evaluation,
                 f"Predictions beside what was observed. Lines are {evaluation.coverage:.0%} "
-                "intervals of a new outcome; on the dashed line a prediction is perfect.",
+                "intervals of a new outcome; points on the dashed line are predicted perfectly.",
             ),
             _check(
                 "coverage",
@@ -152,23 +156,55 @@ def importance(shown: list[Importance], n_columns: int) -> Picture:
 
 def effect(shown: Effect, key: str) -> Picture:
     """Draw the effect of a column."""
-    n_levels = len(shown.points) if shown.kind == "categorical" else 0
     n_curves = shown.mean.shape[1] if shown.mean.ndim > 1 else 1
-    height = max(1.3 + min(0.3 + 0.12 * n_curves, 0.9) * n_levels, 3.4)
-    # A legend of several classes needs lines of its own.
-    legend = 0.22 * math.ceil(n_curves / 2) if n_curves > 1 else 0.0
     with styled():
-        figure = new_figure(height + legend)
-        plots.effects(shown, ax=figure.subplots())
-    more = f" {shown.left_out} with fewer rows." if shown.n_left_out else ""
-    caption = f"{shown.column}: {shown.quantity()}.{more}"
+        if n_curves > MOST_TOGETHER:
+            figure = _panels(shown)
+        else:
+            height = max(1.3 + min(0.3 + 0.12 * n_curves, 0.9) * _n_lines(shown), 3.4)
+            # A legend of several classes needs lines of its own.
+            legend = 0.22 * math.ceil(n_curves / 2) if n_curves > 1 else 0.0
+            figure = new_figure(height + legend)
+            plots.effects(shown, ax=figure.subplots())
+    caption = f"{shown.column}: {shown.quantity()}."
+    if _n_lines(shown) > MAX_LEVELS:
+        caption += f" The {MAX_LEVELS} most common levels."
+    elif shown.n_left_out:
+        caption += f" {shown.left_out} with fewer rows."
+    if n_curves > MAX_CLASSES:
+        caption += f" The {MAX_CLASSES} classes with the largest effects."
     return Picture(to_svg(figure, key, f"{caption} {_ends(shown)}"), caption)
+
+
+def _n_lines(shown: Effect) -> int:
+    """Return how many lines the levels of a category need; none for a number."""
+    return min(len(shown.points), MAX_LEVELS + 1) if shown.kind == "categorical" else 0
+
+
+def _panels(shown: Effect) -> Figure:
+    """Draw a panel for each class, with the same axis of probabilities for all of them."""
+    largest = np.argsort(-np.ptp(shown.mean, axis=0), kind="stable")[:MAX_CLASSES]
+    is_list = shown.kind == "categorical"
+    n_rows = math.ceil(len(largest) / 2)
+    height = 0.6 + n_rows * max(0.6 + 0.2 * _n_lines(shown), 1.5)
+    figure = new_figure(height)
+    panels = figure.subplots(n_rows, 2, sharex=True, sharey=True, squeeze=False).ravel()
+    for ax, k in zip(panels, np.sort(largest), strict=False):
+        plots.effects(shown, class_=shown.classes[k], ax=ax)
+        ax.set(xlabel="", ylabel="")
+        ax.set_title(short_name(str(shown.classes[k])), loc="left")
+    for ax in panels[len(largest) :]:
+        ax.set_axis_off()
+    column, quantity = short_name(shown.column), shown.quantity()
+    figure.supxlabel(quantity if is_list else column, fontsize="medium")
+    figure.supylabel("" if is_list else quantity, fontsize="medium")
+    return figure
 
 
 def _ends(shown: Effect) -> str:
     """Say between which numbers the curve lies, for those who do not see it."""
     if shown.mean.ndim > 1:
-        return "One line for each class."
+        return "One line or panel for each class."
     low, high = int(np.argmin(shown.mean)), int(np.argmax(shown.mean))
     return (
         f"Lowest {plain(float(shown.mean[low]))} at {shown.labels[low]}, highest "

@@ -20,7 +20,8 @@ from obliquebart.explain.trees import Tree
 from obliquebart.posterior.diagnostics import ModelSummary
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.report import pictures
-from obliquebart.report.headlines import headlines
+from obliquebart.report.columns import column_counts, columns_in_words
+from obliquebart.report.headlines import caution, headlines
 from obliquebart.report.markup import (
     Part,
     box,
@@ -30,9 +31,9 @@ from obliquebart.report.markup import (
     heading,
     paragraph,
     preformatted,
+    section,
     tables,
 )
-from obliquebart.table.levels import LevelTable
 
 # Of a model of many classes, the classes whose chains are shown.
 MAX_CLASSES = 6
@@ -40,6 +41,8 @@ SHOWN_COLUMNS = 15
 # Columns whose effects are drawn, if they have at least this importance.
 MAX_EFFECTS, SMALLEST_SHARE = 6, 0.01
 N_ROWS_OF_F = 10
+# What is less is written as 0.0%.
+SMALLEST_SHOWN = 0.0005
 
 
 class Study(NamedTuple):
@@ -81,15 +84,20 @@ def study(model: Any, X: Any, y: ArrayLike) -> Study:
 
 
 def all_parts(subject: Study) -> list[Part]:
-    """Return the sections in their order."""
+    """Return the sections for every reader, in their order."""
     parts = [_in_short(subject), _quality(subject), _columns(subject)]
     if subject.effects:
         parts.append(_effects(subject))
-    if subject.shown:
-        parts += [_convergence(subject), _details(subject), _trees(subject)]
-    else:
-        parts.append(_details(subject))
-    return [*parts, _fitting(subject)]
+    return [*parts, _convergence(subject)] if subject.shown else parts
+
+
+def for_analysts(subject: Study) -> Part:
+    """Return one section with all that is left."""
+    trees = [_trees(subject)] if subject.shown else []
+    parts = [_details(subject), *trees, _fitting(subject)]
+    listed = "Scores and more checks, the trees, and the columns and parameters of the fit."
+    body = paragraph(listed) + "\n".join(section(part, 3) for part in parts)
+    return Part("analysts", "For analysts", "Details for analysts", body)
 
 
 def default_title(model: Any) -> str:
@@ -102,16 +110,12 @@ def lead(subject: Study, source: str | None) -> str:
     fitted = subject.model._fitted
     encoding = fitted.encoding
     kind = "a number" if fitted.classes is None else f"one of {len(fitted.classes)} classes"
-    columns = [
-        f"{count} column{'' if count == 1 else 's'} of {what}"
-        for count, what in ((encoding.p_cont, "numbers"), (encoding.p_cat, "categories"))
-        if count
-    ]
+    columns = column_counts(encoding, encoding.transform(subject.X))
     learned = "" if fitted.n_rows is None else f"learned from {fitted.n_rows:,} rows and "
     judged = f"{subject.evaluation.n_table:,} rows" + (f" of {source}" if source else "")
     task = subject.model._likelihood.task
     return (
-        f"This model predicts {subject.target}, {kind}, from {' and '.join(columns)}. It {learned}"
+        f"This model predicts {subject.target}, {kind}, from {columns}. It {learned}"
         f"was judged on {judged}. Method: {task} by oblique Bayesian additive regression trees "
         "(BART)."
     )
@@ -124,7 +128,10 @@ def _in_short(subject: Study) -> Part:
     body = cards(headlines(subject.evaluation))
     if subject.importance and subject.importance[0].share > 0:
         most = in_words(subject.importance)
-        body += paragraph(f"What matters most: {most}, by importance.")
+        body += paragraph(
+            f"What matters most: {most}. In brackets: the share of the variation of the "
+            "predictions that is lost when the column is shuffled (importance)."
+        )
     if subject.is_training:
         body += box(
             "These are the rows of the fit.",
@@ -136,8 +143,9 @@ def _in_short(subject: Study) -> Part:
         )
     verdict = subject.summary.verdict
     if verdict is not None and verdict.tier != "fine":
-        body += box(verdict.headline, verdict.sentences[:1], good=False)
-    return Part("in-short", "In short", "In short", body)
+        warning = caution(verdict, subject.evaluation)
+        body += box(warning.headline, [warning.sentence], good=False)
+    return Part("summary", "Summary", "Summary", body)
 
 
 def _quality(subject: Study) -> Part:
@@ -149,8 +157,8 @@ def _columns(subject: Study) -> Part:
     table = subject.importance
     body = paragraph(
         "The importance of a column is how much predictions change when its values are shuffled "
-        "among the rows: 0% for a column that does not matter, 100% for one without which nothing "
-        "is left."
+        "among the rows: 0% for a column that does not matter, 100% for a column that the "
+        "predictions depend on entirely."
     )
     drawn = gallery([pictures.importance(table[:SHOWN_COLUMNS], len(table))])
     listed = importance_overview(table, SHOWN_COLUMNS)._replace(title="Columns by importance")
@@ -162,7 +170,7 @@ def _columns(subject: Study) -> Part:
 def _effects(subject: Study) -> Part:
     body = paragraph(
         "The effect of a column is the average prediction if all rows had the same value of it. "
-        "Bands and bars are 90% intervals; marks at the bottom show where the rows are."
+        "Bands and bars are 90% intervals; marks at the bottom are quantiles of the rows."
     )
     drawn = [pictures.effect(effect, f"effect{i}") for i, effect in enumerate(subject.effects)]
     surface = pictures.surface(subject.model, subject.X, "surface") if subject.shown else None
@@ -179,10 +187,10 @@ def _convergence(subject: Study) -> Part:
     if verdict is not None:
         body += box(verdict.headline, verdict.sentences, good=verdict.tier == "fine")
     body += paragraph(
-        "The model is a set of draws, made by several chains. If the chains agree, other random "
-        "numbers would give nearly the same page. R-hat compares them: 1 is agreement. ESS says "
-        "how many independent draws they are worth, and MCSE how precise the means are. The "
-        "verdict is about predictions at rows between those of the table."
+        "The model is a set of draws, made by several chains. If the chains agree, repeating "
+        "the calculation would give nearly the same results. R-hat compares them: 1 is agreement. "
+        "ESS says how many independent draws they are worth, and MCSE how precise the means are. "
+        "The verdict is for new rows similar to those in the table."
     )
     body += _several(subject)
     for i, (label, posterior) in enumerate(subject.shown.items()):
@@ -234,6 +242,7 @@ def _rules(posterior: Posterior, X: Any, i: int) -> str:
     sizes = [
         [str(row.n_columns), f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}"]
         for row in found.sizes.sizes[:10]
+        if row.share >= SMALLEST_SHOWN
     ]
     table = TextTable("Columns of a rule", ["columns", "share of rules", "90% interval"], sizes)
     body += tables([*found.tables(), table])
@@ -256,14 +265,9 @@ def _about(tree: Tree) -> str:
 def _fitting(subject: Study) -> Part:
     model = subject.model
     encoding = model._fitted.encoding
-    columns = [
-        [
-            name,
-            kind,
-            column.in_words() if isinstance(column, LevelTable) else column.range_in_words(),
-        ]
-        for name, kind, column in zip(encoding.names, encoding.kinds, encoding.columns, strict=True)
-    ]
+    table = model._fitted.training.table if model._fitted.training is not None else None
+    described = columns_in_words(encoding, table)
+    columns = [list(row) for row in zip(encoding.names, encoding.taken_as, described, strict=True)]
     more = len(columns) - 100
     if more > 0:
         columns = [*columns[:100], [f"{more} more", "", ""]]

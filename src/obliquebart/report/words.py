@@ -77,7 +77,7 @@ GLOSSARY = (
         "importance",
         ("importance",),
         "How much predictions change when a column is shuffled among the rows, as a share of how "
-        "much predictions differ. Columns that act together each count what they do together.",
+        "much predictions differ. A joint effect counts for each column involved.",
     ),
     Word(
         "effect",
@@ -135,7 +135,8 @@ GLOSSARY = (
     Word(
         "kind",
         ("kind", "taken as"),
-        "Continuous columns are numbers, categorical ones names such as those of places.",
+        "Continuous columns are numbers, categorical ones names such as those of places. Dates "
+        "count in days.",
     ),
     Word("level", ("level", "levels"), "One of the values of a categorical column."),
     Word(
@@ -160,7 +161,7 @@ GLOSSARY = (
         "chain",
         ("chain", "chains"),
         "A series of draws, each made from the one before. Several chains with different random "
-        "numbers should tell the same.",
+        "numbers should tell the same story.",
     ),
     Word(
         "sweep",
@@ -170,7 +171,12 @@ GLOSSARY = (
     Word(
         "trace", ("trace", "traces"), "A number of the model, draw after draw, one line per chain."
     ),
-    Word("r-hat", ("R-hat",), "Compares the chains: 1 is agreement, above about 1.05 they differ."),
+    Word(
+        "r-hat",
+        ("R-hat",),
+        "Compares the chains: 1 is agreement. For f, up to 1.1 is fine for predictions, and above "
+        "1.3 the chains disagree.",
+    ),
     Word(
         "ess",
         ("bulk ESS", "tail ESS", "ESS"),
@@ -180,7 +186,8 @@ GLOSSARY = (
     Word(
         "mcse",
         ("MCSE",),
-        "Monte Carlo standard error: how far an average may be from that of endless chains.",
+        "Monte Carlo standard error: how far an average may be from that of an infinitely long "
+        "run.",
     ),
     Word(
         "moves",

@@ -201,6 +201,14 @@ class Encoding:
         ]
 
     @property
+    def taken_as(self) -> list[str]:
+        """The kinds in the words of `fit`: a continuous column may be a ``"date"``."""
+        return [
+            "date" if isinstance(column, ColumnScale) and column.is_date else kind
+            for column, kind in zip(self.columns, self.kinds, strict=True)
+        ]
+
+    @property
     def levels(self) -> dict[str, list[str | int | float | None]]:
         """Levels of each categorical column in the order of their codes; None is missing."""
         return {

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from obliquebart.display.numbers import plain
+from obliquebart.display.numbers import plain, plain_alike
 from obliquebart.table.words import as_date
 
 FEATURE_SCALINGS = ("range", "rank", "blend", "joint")
@@ -86,7 +86,8 @@ class ColumnScale:
         """Return the range of the training values."""
         if self.is_empty:
             return "no value"
-        return f"{self.in_words(self.low)} to {self.in_words(self.high)}"
+        ends = [self.low, self.high]
+        return " to ".join(map(as_date, ends) if self.is_date else plain_alike(ends, 6))
 
     def apply(self, values: NDArray[np.float64]) -> NDArray[np.float32]:
         """Map values; NaN stays NaN, unless training had no value at all: then all is 0."""

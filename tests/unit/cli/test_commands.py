@@ -172,7 +172,7 @@ def test_summary_has_importances_of_given_rows_or_of_the_training(folder, tmp_pa
     words = run("summary", path, "--top", "1").stdout
     first = small_models.regressor().importance()[0]
     assert f"{first.share:.1%}" in words
-    assert "(of 4)" in words
+    assert "(1 of 4)" in words
 
 
 def test_summary_finds_the_only_other_column(folder, tmp_path):

@@ -37,7 +37,14 @@ def test_plain(value, digits, text):
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(37123.4, "37,000"), (0.0567, "0.057"), (996.0, "1000"), (-4.44, "-4.4"), (math.inf, "∞")],
+    [
+        (37123.4, "37,000"),
+        (0.0567, "0.057"),
+        (996.0, "1,000"),
+        (5432.0, "5,400"),
+        (-4.44, "-4.4"),
+        (math.inf, "∞"),
+    ],
 )
 def test_about(value, text):
     assert about(value) == text

@@ -195,5 +195,5 @@ def test_summary_of_three_classes(iris):
     for label, found in zip("abc", summary.diagnostics.values(), strict=True):
         f = model.posteriors_[label].predict(x)[:, [0, 149]]
         assert [found[f"f[{row}]"].mean for row in (0, 149)] == pytest.approx(f.mean(axis=0))
-    assert any(f"{label} against the rest" in str(summary.verdict) for label in "abc")
+    assert any(f"least certain for class {label}" in str(summary.verdict) for label in "abc")
     assert summary.verdict.tier == str(summary.to_dict()["verdict"]["tier"])

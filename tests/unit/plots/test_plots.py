@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgb
 from helpers import estimators, small_models
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, plots
 from obliquebart.explain.evaluation import ClassEvaluation, evaluate
-from obliquebart.plots.style import ACCENT, SECOND, chain_styles, legend_above, short_name
+from obliquebart.plots.style import ACCENT, PALETTE, SECOND, legend_above, line_styles, short_name
 
 
 @pytest.fixture(autouse=True)
@@ -188,6 +188,39 @@ def test_effects_with_missing_values_and_many_classes():
     assert len({line.get_marker() for line in levels.lines}) == 8
 
 
+def test_effects_on_one_class():
+    model, X, _ = cases()["three classes"]
+    effect = model.effects(X, 2)
+    for k, label in enumerate(model.classes_):
+        for ax in (plots.effects(model, X, 2, class_=label), plots.effects(effect, class_=label)):
+            np.testing.assert_array_equal(ax.lines[0].get_ydata(), effect.mean[:, k])
+            assert ax.get_ylabel() == f"average probability of {label}"
+            assert ax.get_legend() is None
+    model, X, _ = cases()["two classes"]
+    high, low = (plots.effects(model, X, "age", class_=label) for label in ("high", "low"))
+    np.testing.assert_allclose(high.lines[0].get_ydata() + low.lines[0].get_ydata(), 1.0)
+    tops = [np.max(ax.collections[0].get_paths()[0].vertices[:, 1]) for ax in (high, low)]
+    assert all(
+        top > ax.lines[0].get_ydata().max() for top, ax in zip(tops, (high, low), strict=True)
+    )
+    with pytest.raises(ValueError, match="'rose' is none"):
+        plots.effects(model, X, "age", class_="rose")
+    with pytest.raises(ValueError, match="has no classes"):
+        plots.effects(small_models.regressor(), X, "age", class_="high")
+
+
+def test_effects_of_many_levels_show_the_most_common():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"town": rng.binomial(26, 0.5, 400).astype(str)})
+    X.loc[:26, "town"] = [str(i) for i in range(27)]
+    model = estimators.regressor(n_burn=10, n_draws=10).fit(X, rng.normal(size=400))
+    ax = drawn(plots.effects(model, X, "town"))
+    shown = [tick.get_text() for tick in ax.get_yticklabels()]
+    assert shown[-1] == "… more levels"
+    assert set(shown[:-1]) == set(X["town"].value_counts().index[:15])
+    assert len(ax.lines[0].get_xdata()) == 15
+
+
 def test_inclusion():
     ax = drawn(plots.inclusion(small_models.regressor(), top=2))
     assert len(ax.get_yticks()) == 2
@@ -352,6 +385,27 @@ def test_no_picture_needs_colour():
 
     assert abs(lightness(ACCENT) - lightness(SECOND)) > 0.2
     for n_chains in (2, 4, 8):
-        for first, second in itertools.combinations(chain_styles(n_chains), 2):
-            differ = abs(lightness(first["color"][:3]) - lightness(second["color"][:3])) > 0.15
+        for first, second in itertools.combinations(line_styles(n_chains), 2):
+            differ = abs(lightness(first["color"]) - lightness(second["color"])) > 0.15
             assert differ or first["linestyle"] != second["linestyle"]
+    assert len({tuple(style.values()) for style in line_styles(16)}) == 16
+
+
+# Linear red, green and blue as those see them who lack the cones for red or for green (Viénot,
+# Brettel and Mollon 1999), or nobody lacks.
+EYES = {
+    "all cones": np.eye(3),
+    "no red": [[0.11238, 0.88762, 0.0], [0.11238, 0.88762, 0.0], [0.00401, -0.00401, 1.0]],
+    "no green": [[0.29275, 0.70725, 0.0], [0.29275, 0.70725, 0.0], [-0.02234, 0.02234, 1.0]],
+}
+
+
+@pytest.mark.parametrize("eyes", EYES)
+def test_colours_of_classes_can_be_told_apart(eyes):
+    linear = np.array([to_rgb(colour) for colour in PALETTE]) ** 2.2
+    seen = np.clip(linear @ np.transpose(EYES[eyes]), 0.0, 1.0) ** (1 / 2.2)
+    for first, second in itertools.combinations(seen, 2):
+        assert np.linalg.norm(first - second) > 0.15
+    for colour in seen:
+        # On white, and on black after a page in the dark has inverted it.
+        assert np.linalg.norm(colour - 1.0) > 0.4

@@ -463,14 +463,15 @@ def test_progress_tells_of_the_rounds(data, monkeypatch, arriving_in):
     ObliqueBARTRegressor(**{**SMALL, "progress": True}).fit(*data)
     shown = console.file.getvalue()
     told = (
-        "550 sweeps: Monte Carlo share 2.3% (aim 1%), R-hat 1.040 (aim 1.015). On to 1,550 sweeps."
+        "550 sweeps: Monte Carlo share 2.3% (target 1%), R-hat 1.040 (target 1.015). "
+        "Continuing to 1,550 sweeps."
     )
     assert told in shown
     assert "1,550 sweeps: Monte Carlo share 0.1%" in shown
-    assert "Arrived." in shown
+    assert "Converged." in shown
     assert "1550/1550" in shown
     # One line per chain at the end, not one per chain and round.
-    assert shown[shown.rindex("Arrived.") :].count("chain 1") <= 2
+    assert shown[shown.rindex("Converged.") :].count("chain 1") <= 2
 
 
 def test_a_chain_that_has_not_begun_its_round_waits():

@@ -48,8 +48,8 @@ def evidence(convergence=FINE, **changes):
 def test_fine():
     verdict = reach_verdict([evidence()])
     assert str(verdict) == (
-        "Fine for predictions. Predictions are within about ±0.04 of what endless chains would "
-        "give."
+        "Fine for predictions. Predictions are within about ±0.04 of what an infinitely long run "
+        "would give."
     )
     assert (verdict.tier, verdict.more_draws, verdict.seconds) == ("fine", None, None)
 
@@ -91,9 +91,9 @@ def test_chains_that_disagree(change):
     assert verdict.tier == "apart"
     assert str(verdict) == (
         "The chains disagree. They have found different explanations of the data: predictions are "
-        "an average over these, within about ±0.04 of what endless chains would give, and "
-        "intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=500, n_thin=4, "
-        "about 2 min), larger leaves (min_samples_leaf=5), a prior with more noise "
+        "an average over these, within about ±0.04 of what an infinitely long run would give, "
+        "and intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=500, "
+        "n_thin=4, about 2 min), larger leaves (min_samples_leaf=5), a prior with more noise "
         "(sigma_quantile=0.9) or "
         "more chains (n_chains=16)."
     )
@@ -143,8 +143,8 @@ def test_the_worst_class_is_named():
         ]
     )
     assert verdict.sentences[0] == (
-        "Probabilities are within about ±0.022 of what endless chains would give, the worst of "
-        "them for c against the rest."
+        "Probabilities are within about ±0.022 of what an infinitely long run would give, least "
+        "certain for class c."
     )
 
 
@@ -257,7 +257,7 @@ def test_summary_of_several_classes():
     assert list(summary.diagnostics) == [
         f"{name} against the rest" for name in ("setosa", "versicolor", "virginica")
     ]
-    assert "against the rest" in summary.verdict.sentences[0]
+    assert "least certain for class " in summary.verdict.sentences[0]
     assert str(summary).count("accepted: grow") == 3
     with pytest.raises(KeyError, match="diagnostics"):
         summary["leaf_sd"]

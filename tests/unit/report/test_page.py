@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import warnings
 from html.parser import HTMLParser
 from importlib import resources
 
@@ -12,9 +13,9 @@ import pandas as pd
 import pytest
 from sklearn.datasets import load_breast_cancer, load_diabetes
 
-from helpers import small_models
+from helpers import estimators, small_models
 from helpers.browser import Browser, find_chromium
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart import ConvergenceWarning, ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.report import report_html, write_report
 from obliquebart.report.sections import SMALLEST_SHARE
 from obliquebart.report.words import GLOSSARY, explained
@@ -136,7 +137,7 @@ def test_more_classes():
     # trace, inclusion and tree of each class.
     n_effects = sum(row.share >= SMALLEST_SHARE for row in model.importance(X))
     assert len(page.all("figure")) == 3 + 3 + 2 + n_effects + 3 * 3
-    assert len(page.all("details")) == 6
+    assert len(page.all("details")) == 6 + 1
     assert "one of 3 classes" in text
 
 
@@ -160,9 +161,14 @@ def test_the_page_begins_with_what_a_reader_wants(pages, name):
     text = pages[name].read_text(encoding="utf-8")
     titles = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
     assert titles == [
-        *("In short", "How good are the predictions?", "Which columns matter?"),
-        *("How do predictions depend on them?", "Has the calculation converged?", "More checks"),
-        *("What do the trees look like?", "How was it fitted?", "Words on this page"),
+        *("Summary", "How good are the predictions?", "Which columns matter?"),
+        *("How do predictions depend on them?", "Has the calculation converged?"),
+        *("Details for analysts", "Glossary"),
+    ]
+    folded = text[text.index('<details class="part"') : text.index('id="words"')]
+    assert re.findall(r"<h3[^>]*>(.*?)</h3>", text) == re.findall(r"<h3[^>]*>(.*?)</h3>", folded)
+    assert re.findall(r"<h3[^>]*>(.*?)</h3>", folded) == [
+        *("More checks", "What do the trees look like?", "How was it fitted?"),
     ]
     # Before the first picture: three numbers, and nothing that needs statistics.
     first = text[text.index("<main") : text.index("<figure")]
@@ -211,7 +217,63 @@ def test_missing_values_are_no_level():
     X, y = small_models.mixed_table()
     X = X.assign(sex=np.where(np.arange(len(X)) % 5 == 0, None, np.where(y > 105, "f", "m")))
     page = report_html(ObliqueBARTRegressor(**OPTIONS).fit(X, y), X, y)
-    assert "2 levels and missing values" in page
+    assert f"2 levels; {X['sex'].isna().sum()} missing" in page
+
+
+def test_a_short_run_is_compared_with_the_error():
+    X, y = small_models.mixed_table()
+    prices = pd.Series(1_000.0 * y, name="price")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = ObliqueBARTRegressor(**{**OPTIONS, "n_burn": 5, "n_draws": 8}).fit(X, prices)
+    assert model.summary().verdict.tier != "fine"
+    page = report_html(model, X, prices)
+    first = re.sub("<.*?>", "", page[page.index("<main") : page.index("<figure")])
+    assert re.search(
+        r"Another run could move a prediction by about ±[\d,.]+, compared with an average error of "
+        r"[\d,.]+\.",
+        first,
+    )
+    assert not re.search(r"\d{4}", first)
+
+
+def test_columns_are_described_as_fit_does():
+    X, y = small_models.mixed_table()
+    X = X.assign(
+        since=pd.date_range("2020-01-01", periods=len(X)),
+        member=np.arange(len(X)) % 3 == 0,
+        lot=np.linspace(1477, 159_000, len(X)),
+    )
+    X.loc[:73, "colour"] = None
+    X.loc[:4, "age"] = np.nan
+    model = ObliqueBARTRegressor(**OPTIONS, dates="auto").fit(X, y)
+    text = " ".join(" ".join(Page(report_html(model, X, y)).text).split())
+    assert (
+        "from 4 columns of numbers, 1 column of dates, 1 column of yes or no and 1 column of "
+        "categories."
+    ) in text
+    for words in (
+        "colour categorical 6 levels; 74 missing",
+        "since date 2020-01-01 to 2020-05-29",
+        "lot continuous 1,477 to 159,000",
+    ):
+        assert words in text
+    assert re.search(r"age continuous [\d.]+ to [\d.]+; 5 missing", text)
+    assert "since continuous" not in text
+
+
+def test_a_category_of_many_levels_and_several_classes_have_pictures_of_their_size():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"town": rng.integers(0, 27, 300).astype(str), "size": rng.uniform(size=300)})
+    labels = np.array([f"class {i % 6}" for i in X["town"].astype(int)])
+    model = estimators.classifier(n_burn=10, n_draws=10).fit(X, labels)
+    page = report_html(model, X, labels)
+    assert "town: average probability. The 15 most common levels." in re.sub("<.*?>", "", page)
+    boxes = re.findall(r'aria-labelledby="effect\d-title" viewBox="0 0 ([\d.]+) ([\d.]+)"', page)
+    assert boxes
+    assert all(float(height) < 3 * float(width) for width, height in boxes)
+    sizes = page[page.index("Columns of a <") :]
+    assert '<td class="number">0.0%</td><td' not in sizes[: sizes.index("</table>")]
 
 
 def test_names_cannot_become_elements():
@@ -276,6 +338,8 @@ def test_the_page_in_a_browser(pages, browser, tmp_path, name, width, scheme):
     assert {url.partition(":")[0] for url in browser.requests} <= {"file", "data"}
     # No scrolling to the side but inside a table.
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
+    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert browser.evaluate("document.documentElement.scrollWidth") <= width
     boxes = browser.evaluate(BOXES)
     assert len(boxes) == N_PICTURES[name]
     for box_width, box_height, n_shapes in boxes:
@@ -291,6 +355,7 @@ def test_the_page_in_a_browser(pages, browser, tmp_path, name, width, scheme):
 
 def test_a_screen_reader_finds_the_pictures(pages, browser):
     browser.open(pages["diabetes"], 1280)
+    browser.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
     browser.call("Accessibility.enable")
     nodes = browser.call("Accessibility.getFullAXTree")["nodes"]
     names = [
