@@ -131,7 +131,6 @@ def effects(
         effect = model.effects(X, column, centered=centered, coverage=coverage)
     if class_ is not None:
         effect = _on_class(effect, classes, class_)
-    n_levels = len(effect.points)
     effect = _with_common_levels(effect)
     curves = _curves(effect)
     target = target or effect.target
@@ -143,8 +142,6 @@ def effects(
     ax = new_axes(ax, height=max(height, 2.4))
     if is_list:
         _draw_levels(ax, effect, curves)
-        if n_levels > MAX_LEVELS:
-            _list_names(ax, [*effect.labels, "… more levels"])
         plain_ticks(ax, x=kind)
         label_axes(ax, x=label, y=short_name(effect.column))
     else:
@@ -186,6 +183,7 @@ def _with_common_levels(effect: Effect) -> Effect:
         high=effect.high[some],
         draws=effect.draws[:, some],
         n_rows=effect.n_rows[some],
+        n_left_out=effect.n_left_out + len(effect.points) - MAX_LEVELS,
     )
 
 
