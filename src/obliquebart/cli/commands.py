@@ -20,6 +20,7 @@ from obliquebart.cli.screen import (
     interrupted_only_after,
 )
 from obliquebart.exceptions import ConvergenceWarning
+from obliquebart.explain.overview import rows_seen
 from obliquebart.model.parameters import DEFAULTS, RUN_LENGTHS
 from obliquebart.study.cli import app as study
 
@@ -295,8 +296,9 @@ def summary(
     importance = results.importance(model, X)
     findings = results.findings(model, top)
     scores = None if y is None else results.scores(model, X, y)
+    seen = None if y is None else rows_seen(model, X, y)
     screen.show(*results.model_parts(model), *results.importance_parts(importance, top))
-    screen.show(*results.scores_parts(scores, model, X, y), *results.summary_parts(judged))
+    screen.show(*results.scores_parts(scores, seen), *results.summary_parts(judged))
     if rules:
         screen.show(*results.findings_parts(findings))
     screen.finish(
@@ -306,6 +308,7 @@ def summary(
             **judged.to_dict(),
             "rules": {label: finding.to_dict() for label, finding in findings.items()},
             "scores": scores,
+            "rows_in_training": None if seen is None else seen.n_seen,
         }
     )
 

@@ -17,10 +17,10 @@ from obliquebart.explain.importance import ImportanceTable
 from obliquebart.explain.overview import (
     RuleOverview,
     importance_overview,
-    is_training_data,
     labelled_posteriors,
     rule_overview,
 )
+from obliquebart.model.seen_rows import SeenRows
 from obliquebart.posterior.diagnostics import ModelSummary
 from obliquebart.table import Encoding
 
@@ -111,18 +111,15 @@ def scores(model: Any, X: Any, y: Any) -> dict[str, float | None]:
 
 
 def scores_parts(
-    values: dict[str, float | None] | None, model: Any, X: Any, y: Any
+    values: dict[str, float | None] | None, seen: SeenRows | None
 ) -> list[Table | str]:
     """Return the errors as a table that says which rows they are from."""
-    if values is None:
+    if values is None or seen is None:
         return []
-    where = (
-        "training rows, so too good" if is_training_data(model, X, y) else "rows not in training"
-    )
     rows = [
         [name, "–" if value is None else score_text(name, value)] for name, value in values.items()
     ]
-    return [plain_table(f"Errors ({where})", ["score", "value"], rows)]
+    return [plain_table(f"Errors ({seen.in_words})", ["score", "value"], rows)]
 
 
 def model_to_dict(model: Any) -> dict[str, Any]:

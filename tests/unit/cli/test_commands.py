@@ -179,9 +179,26 @@ def test_summary_finds_the_only_other_column(folder, tmp_path):
     data = pl.read_csv(folder / "data.csv").drop("label")[:20]
     data.write_csv(tmp_path / "new.csv")
     words = run("summary", folder / "y.obart", tmp_path / "new.csv").stdout
-    assert "rows not in training" in words
+    assert "training rows, so too good" in words
     answer = json.loads(run("summary", folder / "y.obart", tmp_path / "new.csv", "--json").stdout)
     assert answer["scores"]["RMSE"] > 0
+    assert answer["rows_in_training"] == 20
+
+
+def test_summary_counts_the_rows_that_were_in_training(folder, tmp_path):
+    data = pl.read_csv(folder / "data.csv")
+    new = data[:50].with_columns(y=pl.col("y") + 1.0)
+    pl.concat([new, data[:30]]).write_csv(tmp_path / "some.csv")
+    words = run("summary", folder / "y.obart", tmp_path / "some.csv").stdout
+    assert "30 of 80 rows were in training, so too good" in " ".join(words.split())
+    new.write_csv(tmp_path / "none.csv")
+    assert (
+        "rows not in training" in run("summary", folder / "y.obart", tmp_path / "none.csv").stdout
+    )
+    model = obliquebart.load(folder / "y.obart")
+    model.save(tmp_path / "private.obart", include_state=False)
+    words = run("summary", tmp_path / "private.obart", tmp_path / "none.csv").stdout
+    assert "does not know whether these rows were in training" in " ".join(words.split())
 
 
 def test_report(folder, tmp_path):
