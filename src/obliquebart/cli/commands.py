@@ -254,6 +254,8 @@ def predict(
         _require_folder(output)
     model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
+    if id_column is not None:
+        file.require([id_column], "--id")
     predictions = results.predictions(
         model, file.table_for(results.encoding_of(model)), interval, kind
     )
@@ -291,7 +293,10 @@ def summary(
     model = results.load_model(model_file, n_jobs)
     X = y = None
     if data is not None:
-        X, y = _rows_for(model, read_data(data, delimiter, decimal), target, required=False)
+        file = read_data(data, delimiter, decimal)
+        X, y = _rows_for(model, file, target, required=False)
+        if y is None and model.target_name_ is not None:
+            screen.say(f"No errors: {_which_target(file, model)}")
     judged = model.summary(X, rows=rows)
     importance = results.importance(model, X)
     findings = results.findings(model, top)
@@ -385,22 +390,24 @@ def _rows_for(
     model: Any, file: DataFile, target: str | None, required: bool
 ) -> tuple[dict[str, Any], Any]:
     """Return a model's columns and, if the file has them, the outcomes."""
-    others = results.possible_targets(file, model)
-    known = [name for name in others if name == model.target_name_] or others
-    name = target or (known[0] if len(known) == 1 else None)
+    name = target or results.find_target(file, model)
     if name is None:
         if required:
-            raise FileError(_which_target(file.name, others))
+            raise FileError(_which_target(file, model))
         return file.table_for(results.encoding_of(model)), None
     y, rows = file.outcome(name, as_text=results.has_text_labels(model))
     return file.table_for(results.encoding_of(model), rows), model._likelihood.from_column(y)
 
 
-def _which_target(name: str, others: list[str]) -> str:
+def _which_target(file: DataFile, model: Any) -> str:
+    others = results.possible_targets(file, model)
+    if model.target_name_ is not None:
+        missing = f"{file.name} has no column {model.target_name_!r} (the target)"
+        return f"{missing}; name it with --target." if others else f"{missing}."
     if not others:
-        return f"{name} has no column besides those of the model, and so no target."
+        return f"{file.name} has no column besides those of the model, and so no target."
     listed = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
-    return f"Which column of {name} is the target: {listed}? Name it with --target."
+    return f"Which column of {file.name} is the target: {listed}? Name it with --target."
 
 
 def _default_output(data: str, suffix: str) -> Path:

@@ -43,6 +43,14 @@ def possible_targets(file: DataFile, model: Any) -> list[str]:
     return [name for name in file.columns if name not in encoding_of(model).names]
 
 
+def find_target(file: DataFile, model: Any) -> str | None:
+    """Return the target: the column of its name or, if it has none, the only possible one."""
+    others = possible_targets(file, model)
+    if model.target_name_ is not None:
+        return model.target_name_ if model.target_name_ in others else None
+    return others[0] if len(others) == 1 else None
+
+
 def has_text_labels(model: Any) -> bool:
     """Say whether the model predicts text."""
     classes = model._fitted.classes
@@ -158,7 +166,6 @@ def predictions(model: Any, X: NamedArrays, coverage: float, kind: str) -> Named
 
 def with_id(file: DataFile, id_column: str, columns: NamedArrays) -> NamedArrays:
     """Return the predictions behind the column that identifies the rows."""
-    file.require([id_column], "--id")
     if id_column in columns:
         raise FileError(f"The predictions have a column {id_column!r}, too: rename that of --id.")
     return {id_column: file.columns[id_column].as_written(), **columns}

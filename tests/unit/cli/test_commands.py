@@ -596,4 +596,27 @@ def test_doubtful_columns_and_mistaken_options(tmp_path):
     assert answer.count("Levels unseen") == 1
     new.write_text("id,day,remark,outcome\n1,2024-01-01,remark 1,2\n")
     answer = run("report", model, new, code=1).output
+    expected = f"{new} has no column 'y' (the target); name it with --target."
+    assert "".join(expected.split()) in "".join(answer.split())
+    small_models.classifier().save(model)
+    new.write_text("age,bmi,noise,colour,id,outcome\n40,20,0.5,red,1,2\n")
+    answer = run("report", model, new, code=1).output
     assert "is the target: 'id', 'outcome'?" in " ".join(answer.split())
+
+
+def test_an_id_is_not_the_target(folder, tmp_path):
+    new = tmp_path / "new.csv"
+    data = pl.read_csv(folder / "data.csv").drop("y", "label")
+    data.with_columns(id=pl.format("row {}", pl.int_range(pl.len()))).write_csv(new)
+    for model in ("y.obart", "l.obart"):
+        result = run("summary", folder / model, new)
+        assert "Columns by importance" in result.stdout
+        assert "R-hat" in result.stdout
+        assert "Errors (" not in result.stdout
+        assert "(the target); name it with --target." in " ".join(result.stderr.split())
+        answer = run("report", folder / model, new, code=1).output
+        assert "(the target); name it with --target." in " ".join(answer.split())
+    data.write_csv(new)
+    assert "has no column 'y' (the target)." in " ".join(
+        run("report", folder / "y.obart", new, code=1).output.split()
+    )
