@@ -202,8 +202,7 @@ def fit(
 def _fit(model: Any, problem: fit_task.FitTask, **options: Any) -> bool:
     """Fit, show the warnings, and say whether the user stopped it with draws to keep."""
     interrupted = ""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with warnings.catch_warnings():
         # The verdict is shown after the fit.
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
@@ -212,9 +211,6 @@ def _fit(model: Any, problem: fit_task.FitTask, **options: Any) -> bool:
             if not model.__sklearn_is_fitted__():
                 raise KeyboardInterrupt(NOTHING_WRITTEN) from None
             interrupted = str(interrupt)
-    for warning in caught:
-        if issubclass(warning.category, UserWarning):
-            warnings.warn(warning.message, stacklevel=2)
     if interrupted:
         warnings.warn(interrupted, stacklevel=2)
     return bool(interrupted)

@@ -21,7 +21,8 @@ _IN_FIT = {
     "too large": f"Write smaller numbers; {_LEAVE_OUT}",
     "text": f"--categorical NAME makes the column a category; {_LEAVE_OUT}",
     "mixed": f"Write only text or only numbers; {_LEAVE_OUT}",
-    "free text": f"{_LEAVE_OUT} --categorical NAME says that it is a category after all.",
+    "free text": "--drop NAME leaves the column out, and so does --id NAME, for a column that "
+    "identifies the rows. --categorical NAME says that it is a category after all.",
     "not dates": f"Write dates as YYYY-MM-DD; {_LEAVE_OUT}",
 }
 _LATER = {
@@ -32,8 +33,8 @@ _LATER = {
     "not dates": "Write dates as YYYY-MM-DD.",
 }
 _DOUBTFUL = (
-    "--drop NAME leaves such a column out, --dates turns ISO dates into numbers; --categorical "
-    "NAME says that it is a category after all."
+    "--drop NAME leaves such a column out, and so does --id NAME, if it identifies the rows; "
+    "--dates turns ISO dates into numbers; --categorical NAME says that it is a category after all."
 )
 
 

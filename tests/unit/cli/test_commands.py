@@ -335,6 +335,8 @@ def test_checkpoint(folder, tmp_path):
 MISTAKES = {
     "no file": ("fit nothing.csv -t y", "no file nothing.csv"),
     "a folder": ("fit {folder} -t y", "is a folder"),
+    "misspelt": ("fit {data} -t Yy", "(the target). Did you mean 'y'?"),
+    "misspelt drop": ("fit {data} -t y -d lable", "'lable' (--drop). Did you mean 'label'?"),
     "no such target": ("fit {data} -t yy", "no column 'yy' (the target)"),
     "no such category": ("fit {data} -t y -c zz", "no column 'zz' (--categorical)"),
     "no such drop": ("fit {data} -t y -d zz", "no column 'zz' (--drop)"),
@@ -357,8 +359,8 @@ MISTAKES = {
         "fit {folder}/several.csv -t y",
         "2 columns cannot be used: - 'x' holds an infinite value in row 0. Write finite numbers, "
         "or nothing where a value is missing; --drop NAME leaves the column out. - 'z' looks like "
-        "free text: 1500 different values in 1500 rows. --drop NAME leaves the column out. "
-        "--categorical NAME",
+        "free text: 1500 different values in 1500 rows. --drop NAME leaves the column out, "
+        "and so does --id NAME, for a column that identifies the rows. --categorical NAME",
     ),
     "dates in Parquet": ("fit {folder}/dates.parquet -t y", "'day' holds dates. --dates turns"),
     "text for numbers": (
@@ -602,6 +604,15 @@ def test_doubtful_columns_and_mistaken_options(tmp_path):
     new.write_text("age,bmi,noise,colour,id,outcome\n40,20,0.5,red,1,2\n")
     answer = run("report", model, new, code=1).output
     assert "is the target: 'id', 'outcome'?" in " ".join(answer.split())
+
+
+def test_warnings_are_shown_before_a_fit_and_when_it_fails(tmp_path):
+    data = tmp_path / "many.csv"
+    data.write_text("x,y\n" + "".join(f"{i},{i % 120}\n" for i in range(240)))
+    words = ["fit", data, "-t", "y", "--task", "classification", "-o", tmp_path / "m.obart"]
+    result = run(*words, "--max-seconds", "0.001", *QUICK, code=1)
+    message = " ".join(result.stderr.split())
+    assert message.index("y holds 120 different numbers") < message.index("Error:")
 
 
 def test_an_id_is_not_the_target(folder, tmp_path):
