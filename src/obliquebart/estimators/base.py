@@ -389,7 +389,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             ]
         )
         if any(run.ending == "interrupted" for run in runs):
-            return Sampled(posteriors, _interrupted_words(posteriors[0], first_round))
+            is_auto = length.n_draws == "auto"
+            return Sampled(posteriors, _interrupted_words(posteriors[0], first_round, is_auto))
         if not _warn_if_out_of_time(runs, posteriors[0], first_round):
             self._warn_if_apart(posteriors, problem)
         return Sampled(posteriors)
@@ -483,12 +484,16 @@ def _what_is_kept(kept: Posterior, first: Schedule) -> str:
     return f"{kept.n_draws} of {first.n_draws} draws of {kept.n_chains} of {first.n_chains} chains"
 
 
-def _interrupted_words(kept: Posterior, first: Schedule) -> str:
+def _interrupted_words(kept: Posterior, first: Schedule, is_auto: bool) -> str:
     """Say what is left of a fit that the user stopped."""
-    what = f"{_what_is_kept(kept, first)}, after {kept.schedule.n_burn} sweeps of burn-in"
+    when, what = "", _what_is_kept(kept, first)
+    if is_auto:
+        # The draws of a round are no aim that the fit has reached.
+        when = " before the chains had converged"
+        what = f"{kept.n_draws} draws per chain of {kept.n_chains} of {first.n_chains} chains"
     return (
-        f"The fit was interrupted. The model keeps {what}, and can be used: look at its summary() "
-        "first."
+        f"The fit was interrupted{when}. The model keeps {what}, after {kept.schedule.n_burn} "
+        "sweeps of burn-in, and can be used: look at its summary first."
     )
 
 
@@ -500,7 +505,7 @@ def _warn_if_out_of_time(runs: list[Run], kept: Posterior, first: Schedule) -> b
         return False
     warn_caller(
         f"The time was up (max_seconds): the model keeps {_what_is_kept(kept, first)}. Look at its "
-        "summary() before using it.",
+        "summary before using it.",
         TimeLimitWarning,
     )
     return True
