@@ -184,7 +184,7 @@ def fit(
         model.set_params(n_jobs=None, progress="auto").save(path)
     with interrupted_after(written):
         screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
-        judged = model.summary(problem.X)
+        judged = model.summary(problem.X)._for("command line")
         screen.show(*results.summary_parts(judged))
         screen.finish(
             {
@@ -293,7 +293,7 @@ def summary(
         X, y = _rows_for(model, file, target, required=False)
         if y is None and model.target_name_ is not None:
             screen.say(f"No errors: {_which_target(file, model)}")
-    judged = model.summary(X, rows=rows)
+    judged = model.summary(X, rows=rows)._for("command line")
     importance = results.importance(model, X)
     findings = results.findings(model, top)
     scores = None if y is None else results.scores(model, X, y)

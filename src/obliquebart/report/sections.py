@@ -73,7 +73,7 @@ def study(model: Any, X: Any, y: ArrayLike) -> Study:
     return Study(
         model=model,
         X=X,
-        summary=model.summary(X, rows=N_ROWS_OF_F),
+        summary=model.summary(X, rows=N_ROWS_OF_F)._for("page"),
         evaluation=evaluate(model, X, y, n_jobs=model.n_jobs),
         importance=importance,
         effects=[model.effects(X, column) for column in some],

@@ -64,6 +64,7 @@ def test_fit_shows_types_and_convergence(folder, tmp_path):
     assert "R-hat" in result.stdout
     assert "sigma" in result.stdout
     assert any(headline in result.stdout for headline in HEADLINES.values())
+    assert "sample_more" not in result.stdout
     # Once, with the results.
     assert not any(headline in result.stderr for headline in HEADLINES.values())
     quiet = run("fit", folder / "data.csv", "-t", "y", "-o", tmp_path / "m.obart", "-q", *QUICK)
@@ -532,7 +533,7 @@ def test_an_interrupt_keeps_the_draws(folder, tmp_path):
     path = tmp_path / "m.obart"
     args = ["--n-burn", "0", "--n-trees", "50", "--set", "n_thin=500", "--json"]
     output, errors = interrupted("fit", folder / "data.csv", "-t", "y", "-o", path, *args)
-    assert "The fit was interrupted. The model keeps" in errors
+    assert "The fit was interrupted before the chains had converged. The model keeps" in errors
     assert json.loads(output)["interrupted"] is True
     assert 1 <= obliquebart.load(path).posterior_.n_draws < 1000
 
@@ -613,6 +614,7 @@ def test_warnings_are_shown_before_a_fit_and_when_it_fails(tmp_path):
     result = run(*words, "--max-seconds", "0.001", *QUICK, code=1)
     message = " ".join(result.stderr.split())
     assert message.index("y holds 120 different numbers") < message.index("Error:")
+    assert "before the chains of all 120 classes, which share the time" in message
 
 
 def test_an_id_is_not_the_target(folder, tmp_path):

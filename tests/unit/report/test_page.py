@@ -121,7 +121,7 @@ def test_training_rows_are_named_and_the_page_is_reproducible():
     text = report_html(model, X, y)
     assert "These are the rows of the fit" in text
     assert "categorical" in text
-    verdict = model.summary(X).verdict
+    verdict = model.summary(X)._for("page").verdict
     assert f"<strong>{verdict.headline}</strong><" in text.replace("</p>", "")
     assert all(html.escape(sentence) in text for sentence in verdict.sentences)
     assert report_html(model, X, y) == text
