@@ -41,12 +41,20 @@ class DoubtfulColumnWarning(UserWarning):
         "category after all, name it in categorical_features."
     )
 
-    def __init__(self, doubts: Sequence[str]) -> None:
+    # Where some dates are not in ISO 8601, which dates="auto" does not read.
+    OTHER_DATES = (
+        "These are not ISO dates: convert them first, in pandas with pd.to_datetime(..., "
+        "dayfirst=True). Drop a column that is not a category; if it is one after all, name it in "
+        "categorical_features."
+    )
+
+    def __init__(self, doubts: Sequence[str], *, other_dates: bool = False) -> None:
         super().__init__(doubts)
         self.doubts = doubts
+        self.other_dates = other_dates
 
     def __str__(self) -> str:
-        return " ".join([*self.doubts, self.REMEDY])
+        return " ".join([*self.doubts, self.OTHER_DATES if self.other_dates else self.REMEDY])
 
 
 class ManyClassesWarning(UserWarning):

@@ -38,6 +38,13 @@ _DOUBTFUL = (
 )
 
 
+_OTHER_DATES = (
+    "These are not ISO dates: write them as YYYY-MM-DD first. --drop NAME leaves a column out, and "
+    "so does --id NAME, if it identifies the rows; --categorical NAME says that it is a category "
+    "after all."
+)
+
+
 def error_in_words(error: ColumnError) -> str:
     """Return the message of an error about columns."""
     return error.in_words(_IN_FIT, _LATER)
@@ -45,4 +52,4 @@ def error_in_words(error: ColumnError) -> str:
 
 def doubts_in_words(warning: DoubtfulColumnWarning) -> str:
     """Return the message of a warning about columns of text."""
-    return " ".join([*warning.doubts, _DOUBTFUL])
+    return " ".join([*warning.doubts, _OTHER_DATES if warning.other_dates else _DOUBTFUL])

@@ -87,6 +87,8 @@ def test_warnings_travel_between_processes():
     warning = DoubtfulColumnWarning(["Column 'a' looks like dates."])
     assert str(pickle.loads(pickle.dumps(warning))) == str(warning)
     assert "categorical_features" in str(warning)
+    other = DoubtfulColumnWarning(["Column 'a' looks like dates."], other_dates=True)
+    assert str(pickle.loads(pickle.dumps(other))) == str(other) != str(warning)
 
 
 # 1e308 and complex numbers
