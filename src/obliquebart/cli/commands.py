@@ -61,7 +61,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only results, warnin
 NDraws = Annotated[
     str,
     typer.Option(
-        help="Kept draws per chain; auto: the chains run until they agree.", metavar="INTEGER|auto"
+        help="Kept draws per chain; auto: until the chains agree, or about a minute of CPU time.",
+        metavar="INTEGER|auto",
     ),
 ]
 Jobs = Annotated[
@@ -73,6 +74,14 @@ def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"obliquebart {obliquebart.__version__}")
         raise typer.Exit
+
+
+def _probability(value: float) -> float:
+    if 1.0 < value < 100.0:
+        raise typer.BadParameter(f"{value:g} is not a probability: write {value / 100.0:g}.")
+    if not 0.0 < value < 1.0:
+        raise typer.BadParameter(f"{value:g} is not between 0 and 1.")
+    return value
 
 
 app.add_typer(study, name="study")
@@ -120,7 +129,7 @@ def fit(
         bool,
         typer.Option("--dates", help="Turn dates such as 2024-05-02 into numbers (days)."),
     ] = False,
-    n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = DEFAULTS.n_trees,
+    n_trees: Annotated[int, typer.Option(help="Number of trees.")] = DEFAULTS.n_trees,
     n_burn: Annotated[
         int | None, typer.Option(help=f"Sweeps before the first draw; {N_BURN}.")
     ] = None,
@@ -130,7 +139,7 @@ def fit(
         Literal["oblique", "axis"], typer.Option(help="axis: one column per rule, classical BART.")
     ] = DEFAULTS.rules,
     random_state: Annotated[
-        int | None, typer.Option("--random-state", "--seed", help="The same draws at every run.")
+        int | None, typer.Option("--random-state", "--seed", help="Seed; makes runs repeatable.")
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -228,7 +237,11 @@ def predict(
         ),
     ] = None,
     interval: Annotated[
-        float, typer.Option(help="Probability of the intervals (regression).", min=0.0, max=1.0)
+        float,
+        typer.Option(
+            help="Probability of the intervals (regression), between 0 and 1.",
+            callback=_probability,
+        ),
     ] = 0.9,
     kind: Annotated[
         Literal["outcome", "mean"],
@@ -323,7 +336,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The page.", show_default="MODEL.html")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",

@@ -436,6 +436,13 @@ def test_a_command_line_that_makes_no_sense(line):
     assert "Traceback" not in result.output
 
 
+def test_an_interval_in_percent_is_refused():
+    result = CliRunner().invoke(app, ["predict", "a", "b", "--interval", "90"])
+    assert result.exit_code == 2
+    assert "write 0.9" in result.output
+    assert CliRunner().invoke(app, ["predict", "a", "b", "--interval", "0"]).exit_code == 2
+
+
 def test_debugging_shows_the_error(monkeypatch):
     monkeypatch.setenv("OBLIQUEBART_DEBUG", "1")
     result = CliRunner().invoke(app, ["fit", "nothing.csv", "-t", "y"])
