@@ -46,16 +46,27 @@ class DoubtfulColumnWarning(UserWarning):
         "category after all, name it in categorical_features."
     )
 
-    def __init__(self, doubts: Sequence[str], row_numbers: Sequence[str] = ()) -> None:
+    # Where some dates are not in ISO 8601, which dates="auto" does not read.
+    OTHER_DATES = (
+        "These are not ISO dates: convert them first, in pandas with pd.to_datetime(..., "
+        "dayfirst=True). Drop a column that is not a category; if it is one after all, name it in "
+        "categorical_features."
+    )
+
+    def __init__(
+        self, doubts: Sequence[str], row_numbers: Sequence[str] = (), *, other_dates: bool = False
+    ) -> None:
         super().__init__(doubts, row_numbers)
         self.doubts = doubts
         self.row_numbers = row_numbers
+        self.other_dates = other_dates
 
     def __str__(self) -> str:
         numbers = [
             f"Column {name!r} seems to number the rows; drop it." for name in self.row_numbers
         ]
-        return " ".join([*numbers, *self.doubts, *([self.REMEDY] if self.doubts else [])])
+        remedy = self.OTHER_DATES if self.other_dates else self.REMEDY
+        return " ".join([*numbers, *self.doubts, *([remedy] if self.doubts else [])])
 
 
 class ManyClassesWarning(UserWarning):

@@ -74,6 +74,7 @@ HARMFUL = {
     "posterior.0.draws.level_words": (np.uint32(2**31), "beyond the last level"),
     "posterior.0.trace.sigma": (-1.0, "trace.sigma"),
     "posterior.0.state.0.residual": (np.float32(np.nan), "not finite"),
+    "row_keys": (np.uint64(2**64 - 1), "are not sorted"),
     "posterior.0.state.0.proposed": (np.int64(-1), "out of range"),
 }
 

@@ -246,6 +246,8 @@ def test_no_training_data_without_asking():
     assert not [name for name in names if name.startswith("training")]
     without_state = list(small_files.opened(small_files.small_file(include_state=False)).arrays)
     assert not [name for name in without_state if "residual" in name or "state" in name]
+    assert "row_keys" in names
+    assert "row_keys" not in without_state
 
 
 # ---- pickle --------------------------------------------------------------------------------------

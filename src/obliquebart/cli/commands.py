@@ -20,6 +20,7 @@ from obliquebart.cli.screen import (
     interrupted_only_after,
 )
 from obliquebart.exceptions import ConvergenceWarning
+from obliquebart.explain.overview import rows_seen
 from obliquebart.model.parameters import DEFAULTS, RUN_LENGTHS
 from obliquebart.study.cli import app as study
 
@@ -60,7 +61,8 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only results, warnin
 NDraws = Annotated[
     str,
     typer.Option(
-        help="Kept draws per chain; auto: the chains run until they agree.", metavar="INTEGER|auto"
+        help="Kept draws per chain; auto: until the chains agree, or about a minute of CPU time.",
+        metavar="INTEGER|auto",
     ),
 ]
 Jobs = Annotated[
@@ -72,6 +74,14 @@ def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"obliquebart {obliquebart.__version__}")
         raise typer.Exit
+
+
+def _probability(value: float) -> float:
+    if 1.0 < value < 100.0:
+        raise typer.BadParameter(f"{value:g} is not a probability: write {value / 100.0:g}.")
+    if not 0.0 < value < 1.0:
+        raise typer.BadParameter(f"{value:g} is not between 0 and 1.")
+    return value
 
 
 app.add_typer(study, name="study")
@@ -119,7 +129,7 @@ def fit(
         bool,
         typer.Option("--dates", help="Turn dates such as 2024-05-02 into numbers (days)."),
     ] = False,
-    n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = DEFAULTS.n_trees,
+    n_trees: Annotated[int, typer.Option(help="Number of trees.")] = DEFAULTS.n_trees,
     n_burn: Annotated[
         int | None, typer.Option(help=f"Sweeps before the first draw; {N_BURN}.")
     ] = None,
@@ -129,7 +139,7 @@ def fit(
         Literal["oblique", "axis"], typer.Option(help="axis: one column per rule, classical BART.")
     ] = DEFAULTS.rules,
     random_state: Annotated[
-        int | None, typer.Option("--random-state", "--seed", help="The same draws at every run.")
+        int | None, typer.Option("--random-state", "--seed", help="Seed; makes runs repeatable.")
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -183,7 +193,7 @@ def fit(
         model.set_params(n_jobs=None, progress="auto").save(path)
     with interrupted_after(written):
         screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
-        judged = model.summary(problem.X)
+        judged = model.summary(problem.X)._for("command line")
         screen.show(*results.summary_parts(judged))
         screen.finish(
             {
@@ -201,8 +211,7 @@ def fit(
 def _fit(model: Any, problem: fit_task.FitTask, **options: Any) -> bool:
     """Fit, show the warnings, and say whether the user stopped it with draws to keep."""
     interrupted = ""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    with warnings.catch_warnings():
         # The verdict is shown after the fit.
         warnings.simplefilter("ignore", ConvergenceWarning)
         try:
@@ -211,9 +220,6 @@ def _fit(model: Any, problem: fit_task.FitTask, **options: Any) -> bool:
             if not model.__sklearn_is_fitted__():
                 raise KeyboardInterrupt(NOTHING_WRITTEN) from None
             interrupted = str(interrupt)
-    for warning in caught:
-        if issubclass(warning.category, UserWarning):
-            warnings.warn(warning.message, stacklevel=2)
     if interrupted:
         warnings.warn(interrupted, stacklevel=2)
     return bool(interrupted)
@@ -231,7 +237,11 @@ def predict(
         ),
     ] = None,
     interval: Annotated[
-        float, typer.Option(help="Probability of the intervals (regression).", min=0.0, max=1.0)
+        float,
+        typer.Option(
+            help="Probability of the intervals (regression), between 0 and 1.",
+            callback=_probability,
+        ),
     ] = 0.9,
     kind: Annotated[
         Literal["outcome", "mean"],
@@ -253,6 +263,8 @@ def predict(
         _require_folder(output)
     model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
+    if id_column is not None:
+        file.require([id_column], "--id")
     predictions = results.predictions(
         model, file.table_for(results.encoding_of(model)), interval, kind
     )
@@ -290,13 +302,17 @@ def summary(
     model = results.load_model(model_file, n_jobs)
     X = y = None
     if data is not None:
-        X, y = _rows_for(model, read_data(data, delimiter, decimal), target, required=False)
-    judged = model.summary(X, rows=rows)
+        file = read_data(data, delimiter, decimal)
+        X, y = _rows_for(model, file, target, required=False)
+        if y is None and model.target_name_ is not None:
+            screen.say(f"No errors: {_which_target(file, model)}")
+    judged = model.summary(X, rows=rows)._for("command line")
     importance = results.importance(model, X)
     findings = results.findings(model, top)
     scores = None if y is None else results.scores(model, X, y)
+    seen = None if y is None else rows_seen(model, X, y)
     screen.show(*results.model_parts(model), *results.importance_parts(importance, top))
-    screen.show(*results.scores_parts(scores, model, X, y), *results.summary_parts(judged))
+    screen.show(*results.scores_parts(scores, seen), *results.summary_parts(judged))
     if rules:
         screen.show(*results.findings_parts(findings))
     screen.finish(
@@ -306,6 +322,7 @@ def summary(
             **judged.to_dict(),
             "rules": {label: finding.to_dict() for label, finding in findings.items()},
             "scores": scores,
+            "rows_in_training": None if seen is None else seen.n_seen,
         }
     )
 
@@ -319,7 +336,7 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="The page.", show_default="MODEL.html")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -382,22 +399,24 @@ def _rows_for(
     model: Any, file: DataFile, target: str | None, required: bool
 ) -> tuple[dict[str, Any], Any]:
     """Return a model's columns and, if the file has them, the outcomes."""
-    others = results.possible_targets(file, model)
-    known = [name for name in others if name == model.target_name_] or others
-    name = target or (known[0] if len(known) == 1 else None)
+    name = target or results.find_target(file, model)
     if name is None:
         if required:
-            raise FileError(_which_target(file.name, others))
+            raise FileError(_which_target(file, model))
         return file.table_for(results.encoding_of(model)), None
     y, rows = file.outcome(name, as_text=results.has_text_labels(model))
     return file.table_for(results.encoding_of(model), rows), model._likelihood.from_column(y)
 
 
-def _which_target(name: str, others: list[str]) -> str:
+def _which_target(file: DataFile, model: Any) -> str:
+    others = results.possible_targets(file, model)
+    if model.target_name_ is not None:
+        missing = f"{file.name} has no column {model.target_name_!r} (the target)"
+        return f"{missing}; name it with --target." if others else f"{missing}."
     if not others:
-        return f"{name} has no column besides those of the model, and so no target."
+        return f"{file.name} has no column besides those of the model, and so no target."
     listed = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
-    return f"Which column of {name} is the target: {listed}? Name it with --target."
+    return f"Which column of {file.name} is the target: {listed}? Name it with --target."
 
 
 def _default_output(data: str, suffix: str) -> Path:

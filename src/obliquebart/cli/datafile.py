@@ -8,6 +8,7 @@ other values is read as the first one was.
 from __future__ import annotations
 
 import csv
+import difflib
 import gzip
 import io
 import itertools
@@ -76,7 +77,8 @@ class DataFile:
                 " Spaces are part of a name; --delimiter ', ' reads a file with a space after each "
                 "comma."
             )
-        return ""
+        near = _nearest(missing, list(self.columns))
+        return f" Did you mean {near!r}?" if near else ""
 
     def table(
         self, names: Sequence[str], rows: NDArray[np.intp] | None = None
@@ -229,6 +231,13 @@ def _read_parquet(file: Path) -> DataFile:
         raise FileError(f"{file} is damaged or no Parquet file: {error}") from error
     columns = {name: TypedColumn(frame.get_column(name)) for name in frame.columns}
     return DataFile(str(file), columns, len(frame))
+
+
+def _nearest(name: str, names: list[str]) -> str | None:
+    """Return the name that is most like another one, if any is; capitals hardly matter."""
+    by_lower = {known.lower(): known for known in names}
+    found = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    return by_lower[found[0]] if found else None
 
 
 def _listed(names: list[str]) -> str:

@@ -23,7 +23,8 @@ _IN_FIT = {
     "too large": f"Write smaller numbers; {_LEAVE_OUT}",
     "text": f"--categorical NAME makes the column a category; {_LEAVE_OUT}",
     "mixed": f"Write only text or only numbers; {_LEAVE_OUT}",
-    "free text": f"{_LEAVE_OUT} --categorical NAME says that it is a category after all.",
+    "free text": "--drop NAME leaves the column out, and so does --id NAME, for a column that "
+    "identifies the rows. --categorical NAME says that it is a category after all.",
     "not dates": f"Write dates as YYYY-MM-DD; {_LEAVE_OUT}",
 }
 _LATER = {
@@ -34,8 +35,15 @@ _LATER = {
     "not dates": "Write dates as YYYY-MM-DD.",
 }
 _DOUBTFUL = (
-    "--drop NAME leaves such a column out, --dates turns ISO dates into numbers; --categorical "
-    "NAME says that it is a category after all."
+    "--drop NAME leaves such a column out, and so does --id NAME, if it identifies the rows; "
+    "--dates turns ISO dates into numbers; --categorical NAME says that it is a category after all."
+)
+
+
+_OTHER_DATES = (
+    "These are not ISO dates: write them as YYYY-MM-DD first. --drop NAME leaves a column out, and "
+    "so does --id NAME, if it identifies the rows; --categorical NAME says that it is a category "
+    "after all."
 )
 
 
@@ -51,4 +59,5 @@ def doubts_in_words(warning: DoubtfulColumnWarning) -> str:
         f"--id {shlex.quote(name)} also lets predict write it."
         for name in warning.row_numbers
     ]
-    return " ".join([*numbers, *warning.doubts, *([_DOUBTFUL] if warning.doubts else [])])
+    remedy = _OTHER_DATES if warning.other_dates else _DOUBTFUL
+    return " ".join([*numbers, *warning.doubts, *([remedy] if warning.doubts else [])])

@@ -17,10 +17,10 @@ from obliquebart.explain.importance import ImportanceTable
 from obliquebart.explain.overview import (
     RuleOverview,
     importance_overview,
-    is_training_data,
     labelled_posteriors,
     rule_overview,
 )
+from obliquebart.model.seen_rows import SeenRows
 from obliquebart.posterior.diagnostics import ModelSummary
 from obliquebart.table import Encoding
 
@@ -41,6 +41,14 @@ def encoding_of(model: Any) -> Encoding:
 def possible_targets(file: DataFile, model: Any) -> list[str]:
     """Return the columns of a file that are none of the model's."""
     return [name for name in file.columns if name not in encoding_of(model).names]
+
+
+def find_target(file: DataFile, model: Any) -> str | None:
+    """Return the target: the column of its name or, if it has none, the only possible one."""
+    others = possible_targets(file, model)
+    if model.target_name_ is not None:
+        return model.target_name_ if model.target_name_ in others else None
+    return others[0] if len(others) == 1 else None
 
 
 def has_text_labels(model: Any) -> bool:
@@ -111,18 +119,15 @@ def scores(model: Any, X: Any, y: Any) -> dict[str, float | None]:
 
 
 def scores_parts(
-    values: dict[str, float | None] | None, model: Any, X: Any, y: Any
+    values: dict[str, float | None] | None, seen: SeenRows | None
 ) -> list[Table | str]:
     """Return the errors as a table that says which rows they are from."""
-    if values is None:
+    if values is None or seen is None:
         return []
-    where = (
-        "training rows, so too good" if is_training_data(model, X, y) else "rows not in training"
-    )
     rows = [
         [name, "–" if value is None else score_text(name, value)] for name, value in values.items()
     ]
-    return [plain_table(f"Errors ({where})", ["score", "value"], rows)]
+    return [plain_table(f"Errors ({seen.in_words})", ["score", "value"], rows)]
 
 
 def model_to_dict(model: Any) -> dict[str, Any]:
@@ -161,7 +166,6 @@ def predictions(model: Any, X: NamedArrays, coverage: float, kind: str) -> Named
 
 def with_id(file: DataFile, id_column: str, columns: NamedArrays) -> NamedArrays:
     """Return the predictions behind the column that identifies the rows."""
-    file.require([id_column], "--id")
     if id_column in columns:
         raise FileError(f"The predictions have a column {id_column!r}, too: rename that of --id.")
     return {id_column: file.columns[id_column].as_written(), **columns}

@@ -37,6 +37,7 @@ from obliquebart.model.parameters import (
     Schedule,
     SweepCost,
 )
+from obliquebart.model.seen_rows import Keys, training_keys
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
 from obliquebart.posterior.posterior import Posterior, equal_posteriors
@@ -131,8 +132,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
 
     def _read(
         self, parameters: CheckedHyperparameters, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Encoding, TrainingProblem]:
-        """Check and encode the arguments of `fit`."""
+    ) -> tuple[Encoding, TrainingProblem, Keys]:
+        """Check and encode the arguments of `fit`, and return keys of their rows."""
         owner = type(self).__name__
         rows, values, weights = self._likelihood.read(y, sample_weight, count_rows(X, owner))
         encoding, table = Encoding.fit_transform(
@@ -148,7 +149,9 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                 f"min_samples_leaf={parameters.min_samples_leaf} is more than the {table.n_rows} "
                 "training rows: no tree could have a leaf."
             )
-        return encoding, TrainingProblem(table, self._likelihood.encode(values, weights))
+        outcome = self._likelihood.encode(values, weights)
+        keys = training_keys(table, values if outcome.classes is None else outcome.values, rows)
+        return encoding, TrainingProblem(table, outcome), keys
 
     def _class_weights(self, outcome: Outcome) -> NDArray[np.float64] | None:  # noqa: ARG002
         """Return what the probabilities of the classes are multiplied by, where there are such."""
@@ -214,7 +217,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             limit = TimeLimit.after(check_number("max_seconds", max_seconds, 0, math.inf))
         target_name = check_target_name(target_name, y)
         parameters, length = self._checked_parameters()
-        encoding, problem = self._read(parameters, X, y, sample_weight)
+        encoding, problem, row_keys = self._read(parameters, X, y, sample_weight)
         outcome = problem.outcome
         class_weights = self._class_weights(outcome)
         seconds = None
@@ -248,6 +251,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                 class_weights=class_weights,
                 seconds=seconds,
                 target_name=target_name,
+                row_keys=row_keys,
             )
         )
         sampled.raise_if_interrupted()
@@ -385,7 +389,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             ]
         )
         if any(run.ending == "interrupted" for run in runs):
-            return Sampled(posteriors, _interrupted_words(posteriors[0], first_round))
+            is_auto = length.n_draws == "auto"
+            return Sampled(posteriors, _interrupted_words(posteriors[0], first_round, is_auto))
         if not _warn_if_out_of_time(runs, posteriors[0], first_round):
             self._warn_if_apart(posteriors, problem)
         return Sampled(posteriors)
@@ -479,12 +484,16 @@ def _what_is_kept(kept: Posterior, first: Schedule) -> str:
     return f"{kept.n_draws} of {first.n_draws} draws of {kept.n_chains} of {first.n_chains} chains"
 
 
-def _interrupted_words(kept: Posterior, first: Schedule) -> str:
+def _interrupted_words(kept: Posterior, first: Schedule, is_auto: bool) -> str:
     """Say what is left of a fit that the user stopped."""
-    what = f"{_what_is_kept(kept, first)}, after {kept.schedule.n_burn} sweeps of burn-in"
+    when, what = "", _what_is_kept(kept, first)
+    if is_auto:
+        # The draws of a round are no aim that the fit has reached.
+        when = " before the chains had converged"
+        what = f"{kept.n_draws} draws per chain of {kept.n_chains} of {first.n_chains} chains"
     return (
-        f"The fit was interrupted. The model keeps {what}, and can be used: look at its summary() "
-        "first."
+        f"The fit was interrupted{when}. The model keeps {what}, after {kept.schedule.n_burn} "
+        "sweeps of burn-in, and can be used: look at its summary first."
     )
 
 
@@ -496,7 +505,7 @@ def _warn_if_out_of_time(runs: list[Run], kept: Posterior, first: Schedule) -> b
         return False
     warn_caller(
         f"The time was up (max_seconds): the model keeps {_what_is_kept(kept, first)}. Look at its "
-        "summary() before using it.",
+        "summary before using it.",
         TimeLimitWarning,
     )
     return True

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.model.seen_rows import Keys
 from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import Encoding
@@ -34,6 +35,8 @@ class Fitted(NamedTuple):
     """How long sampling took; None after `load`, and where a checkpoint may have saved some."""
     target_name: str | None = None
     """What the user calls the outcome."""
+    row_keys: Keys | None = None
+    """Of the training rows, sorted; None in model files without them."""
 
     @property
     def n_rows(self) -> int | None:

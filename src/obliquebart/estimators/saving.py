@@ -47,7 +47,8 @@ class Savable(ABC):
         include_state : bool, default=True
             Keep the state of each chain, so that `sample_more` can go on. That is, for each row of
             the training data, the residual (4 bytes per chain) and for a classifier the latent
-            outcome (8 bytes per chain): leave it out where these must stay private.
+            outcome (8 bytes per chain); and a key of each row (8 bytes), so that summaries and
+            reports can say which rows were in training. Leave it out where these must stay private.
         include_data : bool, default=False
             Keep the encoded training data too, so that `sample_more` needs no others.
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
+
 from obliquebart.display.tables import TextTable
+from obliquebart.explain.evaluation import class_codes
 from obliquebart.explain.importance import ImportanceTable, cells
 from obliquebart.explain.rules import (
     Inclusion,
@@ -17,8 +20,9 @@ from obliquebart.explain.rules import (
     rule_sparsity,
     variable_inclusion,
 )
-from obliquebart.model.training import differences
+from obliquebart.model.seen_rows import SeenRows, count_seen, row_keys
 from obliquebart.posterior.posterior import Posterior
+from obliquebart.validation import check_labels, check_outcome
 
 
 def importance_overview(table: ImportanceTable, top: int = 10) -> TextTable:
@@ -139,15 +143,15 @@ def labelled_posteriors(model: Any) -> dict[str, Posterior]:
     return dict(zip(labels, posteriors, strict=True))
 
 
-def is_training_data(model: Any, X: Any, y: Any) -> bool:
-    """Say whether a model was fitted to these rows."""
-    fingerprint = model._fitted.fingerprint
-    try:
-        given = model._training_problem(X, y, None).fingerprint()
-    except (ValueError, TypeError):
-        # Other columns or labels than in training.
-        return False
-    return not {"X", "y"} & set(differences(fingerprint, given))
+def rows_seen(model: Any, X: Any, y: Any) -> SeenRows:
+    """Count the rows of a table, with their outcomes, that a model was fitted to."""
+    fitted = model._fitted
+    table = fitted.encoding.transform(X)
+    if fitted.classes is None:
+        outcomes: NDArray[Any] = check_outcome(y, table.n_rows)
+    else:
+        outcomes = class_codes(check_labels(y, table.n_rows), fitted.classes)
+    return count_seen(fitted.row_keys, row_keys(table, outcomes))
 
 
 def _share(value: float) -> str:

@@ -14,6 +14,9 @@ A file of schema 5 is a container (`container.py`) whose header has, besides `fo
   the number of chains, the sweeps before their draws and between them (`n_burn`, `n_thin`), and
   the numbers of their `states`.
 
+Optional is `row_keys`: a 64-bit key of each training row, sorted, by which a row is
+recognised later.
+
 Arrays have names like `posterior.0.draws.cut`; `posterior/packing.py` says what is in those of the
 draws. Where sigma is the same in all sweeps before the draws, `burn_sigma` has one of them. Files
 of every schema stay loadable, and the tests have a file of each. Schema 1 lacks two fields of the
@@ -161,6 +164,8 @@ def to_bytes(
             for i, posterior in enumerate(fitted.posteriors)
         ],
     }
+    if include_state and fitted.row_keys is not None:
+        arrays["row_keys"] = fitted.row_keys
     if include_data and fitted.training is not None:
         table, outcome = fitted.training
         arrays["training.x_cont"] = table.x_cont

@@ -18,6 +18,7 @@ from obliquebart.files.container import unpack
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.class_weight import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.model.seen_rows import Keys
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.draws import split_draws, take_draws
@@ -99,6 +100,7 @@ def read_model(data: bytes) -> StoredModel:
         scale = posteriors[0].scale if posteriors else OutcomeScale()
         training = _read_training(reader, model, scale, fingerprint)
     _check_rows(posteriors, training)
+    row_keys = _read_row_keys(reader)
     reader.finish()
     weights = None
     if classes is not None and header["schema"] >= CLASS_WEIGHT_SCHEMA:
@@ -113,6 +115,7 @@ def read_model(data: bytes) -> StoredModel:
         fingerprint=fingerprint,
         class_weights=weights,
         target_name=_read_target(header),
+        row_keys=row_keys,
     )
     return StoredModel(parameters, fitted)
 
@@ -335,6 +338,16 @@ def _read_training(
     if problem.fingerprint() != fingerprint:
         raise ModelFileError("its training data do not match the fingerprint in its header")
     return problem
+
+
+def _read_row_keys(reader: ArrayReader) -> Keys | None:
+    """Return the keys of the training rows, if the file has them."""
+    if not reader.has("row_keys"):
+        return None
+    keys: Keys = reader.array("row_keys", np.uint64, None)
+    if len(keys) == 0 or (keys[1:] < keys[:-1]).any():
+        raise ModelFileError("the keys of its training rows are not sorted")
+    return keys
 
 
 def _check_rows(posteriors: list[Posterior], training: TrainingProblem | None) -> None:

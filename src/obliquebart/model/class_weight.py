@@ -61,9 +61,14 @@ def _require_known_labels(class_weight: Mapping[Any, float], labels: list[Any]) 
     unnamed = [label for label in labels if label not in class_weight]
     if unknown and unnamed:
         raise ValueError(
-            f"class_weight names {unknown[0]!r}, which is not a label in y, and does not name "
-            f"{unnamed[0]!r}, which is."
+            f"class_weight names labels that are not in y: {_listed(unknown)}; and y has labels "
+            f"that it does not name: {_listed(unnamed)}."
         )
+
+
+def _listed(labels: list[Any]) -> str:
+    more = f" and {len(labels) - 10} more" if len(labels) > 10 else ""
+    return ", ".join(map(repr, labels[:10])) + more
 
 
 def _plain(weight: object) -> object:

@@ -21,6 +21,7 @@ from obliquebart.posterior.convergence import SMALLEST_CHAIN
 from obliquebart.posterior.verdict import (
     NO_ROWS,
     Evidence,
+    Place,
     Verdict,
     examine,
     reach_verdict,
@@ -191,10 +192,20 @@ class ModelSummary:
     True
     """
 
-    def __init__(self, diagnostics: dict[str, Diagnostics], took: float | None = None) -> None:
+    def __init__(
+        self,
+        diagnostics: dict[str, Diagnostics],
+        took: float | None = None,
+        place: Place = "Python",
+    ) -> None:
         self.diagnostics = diagnostics
+        self._took = took
         evidence = [each.evidence for each in diagnostics.values() if each.evidence is not None]
-        self.verdict = reach_verdict(evidence, took) if evidence else None
+        self.verdict = reach_verdict(evidence, took, place) if evidence else None
+
+    def _for(self, place: Place) -> ModelSummary:
+        """Return the same with advice that can be followed there."""
+        return ModelSummary(self.diagnostics, self._took, place)
 
     def __getitem__(self, name: str) -> Quantity:
         if len(self.diagnostics) != 1:

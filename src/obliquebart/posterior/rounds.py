@@ -89,11 +89,19 @@ def run_rounds(
     if len(runs) < len(posteriors) or not all(run.chains for run in runs):
         if len(runs) < len(posteriors) or any(run.ending == "interrupted" for run in runs):
             raise KeyboardInterrupt(NOTHING_TO_KEEP)
-        raise TimeoutError(
-            f"max_seconds was over before any chain had its {requests[0].schedule.n_burn} sweeps "
-            "of burn-in behind it: allow more time, or lower n_burn, n_chains or n_trees."
-        )
+        raise TimeoutError(_too_short(len(requests), requests[0].schedule.n_burn))
     return runs
+
+
+def _too_short(n_posteriors: int, n_burn: int) -> str:
+    advice = "allow more time, or lower n_burn, n_chains or n_trees."
+    if n_posteriors == 1:
+        before = f"any chain had its {n_burn} sweeps of burn-in behind it"
+        return f"max_seconds was over before {before}: {advice}"
+    return (
+        f"max_seconds was over before the chains of all {n_posteriors} classes, which share the "
+        f"time, had their {n_burn} sweeps of burn-in behind them: {advice}"
+    )
 
 
 def _take_turns(posteriors: list[_Rounds], limit: TimeLimit | None) -> None:

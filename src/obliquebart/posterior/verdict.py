@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -35,8 +35,13 @@ HEADLINES: dict[Tier, str] = {
     "more": "More draws would help.",
     "apart": "The chains disagree.",
 }
+# Where a verdict is read, which decides what it can advise. The reader of a page may use either of
+# the others.
+Place = Literal["Python", "command line", "page"]
 # Where nothing can be said about predictions.
 NO_ROWS = "No verdict without rows: pass a table, such as the training table."
+# Parameters with an option of their own on the command line; others are for `--set`.
+OPTIONS = ("n_burn", "n_draws", "n_chains")
 # How many standard errors "within about" is: 19 rows of 20.
 WITHIN = 2.0
 # Errors shrink more slowly than with the length, and are estimates themselves. On the tables of
@@ -148,23 +153,26 @@ def sampled_scales(posterior: Posterior) -> dict[str, FloatArray]:
     return {name: values for name, values in draws.items() if values.min() < values.max()}
 
 
-def reach_verdict(evidence: Sequence[Evidence], took: float | None = None) -> Verdict:
+def reach_verdict(
+    evidence: Sequence[Evidence], took: float | None = None, place: Place = "Python"
+) -> Verdict:
     """Return the verdict on a model: that on its worst posterior."""
     worst = max(evidence, key=lambda each: each.badness)
     tier = worst.convergence.tier
     more = None
     if worst.n_draws < SMALLEST_CHAIN:
+        name = "--n-draws" if place == "command line" else "n_draws"
         draws = "One draw per chain is" if worst.n_draws == 1 else f"{worst.n_draws} draws are"
-        sentences = [f"{draws} too few to tell how good predictions are: raise n_draws."]
+        sentences = [f"{draws} too few to tell how good predictions are: raise {name}."]
     else:
         sentences = [_about_error(worst)]
         if tier == "more":
             more = _missing_draws(worst)
-            sentences.append(_about_more(worst, more, took))
+            sentences.append(_about_more(worst, more, took, place))
         elif tier == "apart":
-            sentences.append(_about_remedies(worst, took))
+            sentences.append(_about_remedies(worst, took, place))
     if worst.n_chains == 1:
-        chains = f"n_chains={Schedule().n_chains}"
+        chains = _written(place, n_chains=Schedule().n_chains)
         sentences.append(f"One chain cannot show what it has missed: fit with {chains}.")
     seconds = None if more is None or took is None else _seconds(worst, more, took)
     return Verdict(tier, HEADLINES[tier], tuple(sentences), worst.error, more, seconds)
@@ -183,36 +191,56 @@ def _about_error(worst: Evidence) -> str:
     )
 
 
-def _about_more(worst: Evidence, more: int, took: float | None) -> str:
-    sentence = f"sample_more({more}) is likely to be enough"
-    if took is not None:
-        sentence += f"; it takes about {duration(_seconds(worst, more, took))}"
+def _about_more(worst: Evidence, more: int, took: float | None, place: Place) -> str:
+    """Say how to get more draws: only in Python can chains go on, elsewhere they begin again."""
+    seconds = None if took is None else _seconds(worst, more, took)
+    if place == "Python":
+        sentence = f"sample_more({more}) is likely to be enough"
+    else:
+        thinned = {} if worst.n_thin == 1 else {"n_thin": worst.n_thin}
+        longer = _written(place, n_burn=worst.n_burn, n_draws=worst.n_draws + more, **thinned)
+        sentence = f"Fitting again with {longer} is likely to be enough"
+        seconds = None if took is None or seconds is None else took + seconds
+    if seconds is not None:
+        sentence += f"; it takes about {duration(seconds)}"
     return sentence + "."
 
 
-def _about_remedies(worst: Evidence, took: float | None) -> str:
+def _written(place: Place, **parameters: float) -> str:
+    """Return parameters as a user writes them."""
+    if place != "command line":
+        return ", ".join(f"{name}={value}" for name, value in parameters.items())
+    return " ".join(
+        f"--{name.replace('_', '-')} {value}" if name in OPTIONS else f"--set {name}={value}"
+        for name, value in parameters.items()
+    )
+
+
+def _about_remedies(worst: Evidence, took: float | None, place: Place) -> str:
     settings = worst.settings
-    remedies = [f"a longer run ({_longer(worst, took)})"]
+    remedies = [f"a longer run ({_longer(worst, took, place)})"]
     if not settings.get("p_change") and not settings.get("p_perturb"):
         ours = PRESETS["default"]
-        remedies.append(f"more moves (p_change={ours.p_change}, p_perturb={ours.p_perturb})")
+        moves = _written(place, p_change=ours.p_change, p_perturb=ours.p_perturb)
+        remedies.append(f"more moves ({moves})")
     if settings.get("min_samples_leaf", 0) < SAFE_LEAF:
-        remedies.append(f"larger leaves (min_samples_leaf={SAFE_LEAF})")
+        remedies.append(f"larger leaves ({_written(place, min_samples_leaf=SAFE_LEAF)})")
     if not settings.get("sigma_fixed", True):
         quantile = PRESETS["paper"].sigma_quantile
-        remedies.append(f"a prior with more noise (sigma_quantile={quantile})")
+        remedies.append(f"a prior with more noise ({_written(place, sigma_quantile=quantile)})")
     if worst.n_chains > 1:
-        remedies.append(f"more chains (n_chains={2 * worst.n_chains})")
+        remedies.append(f"more chains ({_written(place, n_chains=2 * worst.n_chains)})")
     *others, last = remedies
     return f"Try {', '.join(others)} or {last}." if others else f"Try {last}."
 
 
-def _longer(worst: Evidence, took: float | None) -> str:
+def _longer(worst: Evidence, took: float | None, place: Place) -> str:
     if min(worst.n_burn, worst.n_draws * worst.n_thin) < TRIAL:
-        return 'n_draws="auto" and the default n_burn'
+        auto = "--n-draws auto" if place == "command line" else 'n_draws="auto"'
+        return f"{auto} and the default n_burn"
     n_burn, n_thin = LONGER * worst.n_burn, LONGER * worst.n_thin
     wait = f", about {duration(LONGER * took)}" if took is not None else ""
-    return f"n_burn={n_burn}, n_draws={worst.n_draws}, n_thin={n_thin}{wait}"
+    return _written(place, n_burn=n_burn, n_draws=worst.n_draws, n_thin=n_thin) + wait
 
 
 def _missing_draws(worst: Evidence) -> int:

@@ -12,11 +12,12 @@ from obliquebart.explain.evaluation import ClassEvaluation, Evaluation, evaluate
 from obliquebart.explain.importance import ImportanceTable, in_words
 from obliquebart.explain.overview import (
     importance_overview,
-    is_training_data,
     labelled_posteriors,
+    rows_seen,
     rule_overview,
 )
 from obliquebart.explain.trees import Tree
+from obliquebart.model.seen_rows import SeenRows
 from obliquebart.posterior.diagnostics import ModelSummary
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.report import pictures
@@ -54,8 +55,8 @@ class Study(NamedTuple):
     evaluation: Evaluation
     importance: ImportanceTable
     effects: list[Effect]
-    is_training: bool
-    """Whether the rows are those of the fit."""
+    seen: SeenRows
+    """How many of the rows were in training."""
 
     @property
     def target(self) -> str:
@@ -75,11 +76,11 @@ def study(model: Any, X: Any, y: ArrayLike) -> Study:
     return Study(
         model=model,
         X=X,
-        summary=model.summary(X, rows=N_ROWS_OF_F),
+        summary=model.summary(X, rows=N_ROWS_OF_F)._for("page"),
         evaluation=evaluate(model, X, y, n_jobs=model.n_jobs),
         importance=importance,
         effects=[model.effects(X, column) for column in some],
-        is_training=is_training_data(model, X, y),
+        seen=rows_seen(model, X, y),
     )
 
 
@@ -132,20 +133,32 @@ def _in_short(subject: Study) -> Part:
             f"What matters most: {most}. In brackets: the share of the variation of the "
             "predictions that is lost when the column is shuffled (importance)."
         )
-    if subject.is_training:
-        body += box(
-            "These are the rows of the fit.",
-            [
-                "Errors and intervals look better on them than on new rows. For an honest page, "
-                "pass rows that were held out."
-            ],
-            good=False,
-        )
+    body += _about_rows(subject.seen)
     verdict = subject.summary.verdict
     if verdict is not None and verdict.tier != "fine":
         warning = caution(verdict, subject.evaluation)
         body += box(warning.headline, [warning.sentence], good=False)
     return Part("summary", "Summary", "Summary", body)
+
+
+def _about_rows(seen: SeenRows) -> str:
+    """Warn of rows that were in training, or may have been."""
+    if seen.n_seen == 0:
+        return ""
+    if seen.n_seen is None:
+        return paragraph(
+            "The model does not know whether these rows were in its training data. If they were, "
+            "errors and intervals look better than they would on new rows."
+        )
+    some = f"{seen.n_seen:,} of these {seen.n_rows:,} rows were in the training data."
+    return box(
+        "These are the rows of the fit." if seen.n_seen == seen.n_rows else some,
+        [
+            "Errors and intervals look better on them than on new rows. For an honest page, "
+            "pass rows that were held out."
+        ],
+        good=False,
+    )
 
 
 def _quality(subject: Study) -> Part:
@@ -215,8 +228,8 @@ def _several(subject: Study) -> str:
 def _details(subject: Study) -> Part:
     evaluation = subject.evaluation
     rows = [[name, score_text(name, value)] for name, value in evaluation.scores().items()]
-    where = "rows of the fit" if subject.is_training else "rows that were not in the fit"
-    body = tables([TextTable(f"Scores at {where}", ["score", "value"], rows)], of_terms=True)
+    title = f"Scores ({subject.seen.in_words})"
+    body = tables([TextTable(title, ["score", "value"], rows)], of_terms=True)
     body += gallery(pictures.more_checks(evaluation))
     if isinstance(evaluation, ClassEvaluation) and len(evaluation.classes) > 2:
         body += heading("Calibration of each class")

@@ -125,6 +125,7 @@ class Encoding:
         columns: list[ColumnScale | LevelTable] = []
         doubts: list[str] = []
         row_numbers: list[str] = []
+        has_other_dates = False
         problems = ProblemCollector()
         writer = _Writer(table.n_rows, [is_category(role) for role in roles])
         for j, role in enumerate(roles):
@@ -134,7 +135,9 @@ class Encoding:
                     factor = column.factor()
                     if role == "found" and column.kind == "text":
                         _check_not_free_text(column, len(factor.values), table.n_rows)
-                        doubts += _doubts_about_text(column.name, factor.values, table.n_rows)
+                        found = _doubts_about_text(column.name, factor.values, table.n_rows)
+                        doubts += found
+                        has_other_dates |= bool(found) and _are_other_dates(column)
                     levels = LevelTable.fit(factor)
                     columns.append(levels)
                     writer.add_codes(levels.codes(factor, column.name)[0])
@@ -147,7 +150,7 @@ class Encoding:
                     writer.add_values(scale.apply(values))
         problems.raise_all()
         if doubts or row_numbers:
-            warn_caller(DoubtfulColumnWarning(doubts, row_numbers))
+            warn_caller(DoubtfulColumnWarning(doubts, row_numbers, other_dates=has_other_dates))
         _warn_empty(table.names, columns)
         encoding = cls(table.names, table.is_named, columns, feature_scaling, owner)
         return encoding, writer.encoded(encoding.n_levels)
@@ -310,7 +313,17 @@ def _check_not_free_text(column: Column, n_distinct: int, n_rows: int) -> None:
     counted = f"{n_distinct} different values in {n_rows} rows"
     if column.holds_dates:
         raise value_error(column.name, f"holds dates written as text: {counted}", "dates")
+    if _are_other_dates(column):
+        fault = f"holds dates written as text, but not ISO dates: {counted}"
+        raise value_error(column.name, fault, "not dates")
     raise value_error(column.name, f"looks like free text: {counted}", "free text")
+
+
+def _are_other_dates(column: Column) -> bool:
+    """Say whether a text column looks like dates, but not those of ISO 8601."""
+    return not column.holds_dates and all(
+        DATE.fullmatch(str(value)) for value in column.factor().values
+    )
 
 
 def _doubts_about_text(name: str, values: Iterable[Any], n_rows: int) -> list[str]:

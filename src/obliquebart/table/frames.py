@@ -119,6 +119,12 @@ def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
 def _read_mapping(X: Mapping[Any, Any], owner: str, rows: NDArray[np.int64] | None) -> Table:
     """Read a dictionary of columns, which serves where no data frame library is installed."""
     names, arrays = list(X), [np.asarray(values) for values in X.values()]
+    single = next((str(name) for name, a in zip(names, arrays, strict=True) if a.ndim == 0), None)
+    if single is not None:
+        raise ValueError(
+            f"Column {single!r} is a single value: give each column a list with one value per row, "
+            f"as in {{{single!r}: [1.0]}}."
+        )
     for name, array in zip(names, arrays, strict=True):
         if array.ndim != 1 or len(array) != len(arrays[0]):
             raise ValueError(

@@ -26,7 +26,8 @@ REMEDIES = {
     "mixed": "Convert such a column to one type, for example all to text.",
     "free text": "Drop the column or turn it into numbers; if it is a category after all, name it "
     "in categorical_features or give it a categorical type.",
-    "not dates": "Write dates as YYYY-MM-DD, or give the column a date type.",
+    "not dates": "Convert dates that are not ISO dates (YYYY-MM-DD) first, in pandas with "
+    "pd.to_datetime(..., dayfirst=True), or drop the column.",
     "changed": "Convert the column to what it was in fit.",
 }
 # Where a fitted model reads another table, it has already been decided what each column is.

@@ -64,6 +64,7 @@ def test_fit_shows_types_and_convergence(folder, tmp_path):
     assert "R-hat" in result.stdout
     assert "sigma" in result.stdout
     assert any(headline in result.stdout for headline in HEADLINES.values())
+    assert "sample_more" not in result.stdout
     # Once, with the results.
     assert not any(headline in result.stderr for headline in HEADLINES.values())
     quiet = run("fit", folder / "data.csv", "-t", "y", "-o", tmp_path / "m.obart", "-q", *QUICK)
@@ -179,9 +180,26 @@ def test_summary_finds_the_only_other_column(folder, tmp_path):
     data = pl.read_csv(folder / "data.csv").drop("label")[:20]
     data.write_csv(tmp_path / "new.csv")
     words = run("summary", folder / "y.obart", tmp_path / "new.csv").stdout
-    assert "rows not in training" in words
+    assert "training rows, so too good" in words
     answer = json.loads(run("summary", folder / "y.obart", tmp_path / "new.csv", "--json").stdout)
     assert answer["scores"]["RMSE"] > 0
+    assert answer["rows_in_training"] == 20
+
+
+def test_summary_counts_the_rows_that_were_in_training(folder, tmp_path):
+    data = pl.read_csv(folder / "data.csv")
+    new = data[:50].with_columns(y=pl.col("y") + 1.0)
+    pl.concat([new, data[:30]]).write_csv(tmp_path / "some.csv")
+    words = run("summary", folder / "y.obart", tmp_path / "some.csv").stdout
+    assert "30 of 80 rows were in training, so too good" in " ".join(words.split())
+    new.write_csv(tmp_path / "none.csv")
+    assert (
+        "rows not in training" in run("summary", folder / "y.obart", tmp_path / "none.csv").stdout
+    )
+    model = obliquebart.load(folder / "y.obart")
+    model.save(tmp_path / "private.obart", include_state=False)
+    words = run("summary", tmp_path / "private.obart", tmp_path / "none.csv").stdout
+    assert "does not know whether these rows were in training" in " ".join(words.split())
 
 
 def test_report(folder, tmp_path):
@@ -318,6 +336,8 @@ def test_checkpoint(folder, tmp_path):
 MISTAKES = {
     "no file": ("fit nothing.csv -t y", "no file nothing.csv"),
     "a folder": ("fit {folder} -t y", "is a folder"),
+    "misspelt": ("fit {data} -t Yy", "(the target). Did you mean 'y'?"),
+    "misspelt drop": ("fit {data} -t y -d lable", "'lable' (--drop). Did you mean 'label'?"),
     "no such target": ("fit {data} -t yy", "no column 'yy' (the target)"),
     "no such category": ("fit {data} -t y -c zz", "no column 'zz' (--categorical)"),
     "no such drop": ("fit {data} -t y -d zz", "no column 'zz' (--drop)"),
@@ -340,8 +360,8 @@ MISTAKES = {
         "fit {folder}/several.csv -t y",
         "2 columns cannot be used: - 'x' holds an infinite value in row 0. Write finite numbers, "
         "or nothing where a value is missing; --drop NAME leaves the column out. - 'z' looks like "
-        "free text: 1500 different values in 1500 rows. --drop NAME leaves the column out. "
-        "--categorical NAME",
+        "free text: 1500 different values in 1500 rows. --drop NAME leaves the column out, "
+        "and so does --id NAME, for a column that identifies the rows. --categorical NAME",
     ),
     "dates in Parquet": ("fit {folder}/dates.parquet -t y", "'day' holds dates. --dates turns"),
     "text for numbers": (
@@ -414,6 +434,13 @@ def test_a_command_line_that_makes_no_sense(line):
     result = CliRunner().invoke(app, line.split())
     assert result.exit_code == 2
     assert "Traceback" not in result.output
+
+
+def test_an_interval_in_percent_is_refused():
+    result = CliRunner().invoke(app, ["predict", "a", "b", "--interval", "90"])
+    assert result.exit_code == 2
+    assert "write 0.9" in result.output
+    assert CliRunner().invoke(app, ["predict", "a", "b", "--interval", "0"]).exit_code == 2
 
 
 def test_debugging_shows_the_error(monkeypatch):
@@ -513,7 +540,7 @@ def test_an_interrupt_keeps_the_draws(folder, tmp_path):
     path = tmp_path / "m.obart"
     args = ["--n-burn", "0", "--n-trees", "50", "--set", "n_thin=500", "--json"]
     output, errors = interrupted("fit", folder / "data.csv", "-t", "y", "-o", path, *args)
-    assert "The fit was interrupted. The model keeps" in errors
+    assert "The fit was interrupted before the chains had converged. The model keeps" in errors
     assert json.loads(output)["interrupted"] is True
     assert 1 <= obliquebart.load(path).posterior_.n_draws < 1000
 
@@ -580,4 +607,37 @@ def test_doubtful_columns_and_mistaken_options(tmp_path):
     assert answer.count("Levels unseen") == 1
     new.write_text("id,day,remark,outcome\n1,2024-01-01,remark 1,2\n")
     answer = run("report", model, new, code=1).output
+    expected = f"{new} has no column 'y' (the target); name it with --target."
+    assert "".join(expected.split()) in "".join(answer.split())
+    small_models.classifier().save(model)
+    new.write_text("age,bmi,noise,colour,id,outcome\n40,20,0.5,red,1,2\n")
+    answer = run("report", model, new, code=1).output
     assert "is the target: 'id', 'outcome'?" in " ".join(answer.split())
+
+
+def test_warnings_are_shown_before_a_fit_and_when_it_fails(tmp_path):
+    data = tmp_path / "many.csv"
+    data.write_text("x,y\n" + "".join(f"{i},{i % 120}\n" for i in range(240)))
+    words = ["fit", data, "-t", "y", "--task", "classification", "-o", tmp_path / "m.obart"]
+    result = run(*words, "--max-seconds", "0.001", *QUICK, code=1)
+    message = " ".join(result.stderr.split())
+    assert message.index("y holds 120 different numbers") < message.index("Error:")
+    assert "before the chains of all 120 classes, which share the time" in message
+
+
+def test_an_id_is_not_the_target(folder, tmp_path):
+    new = tmp_path / "new.csv"
+    data = pl.read_csv(folder / "data.csv").drop("y", "label")
+    data.with_columns(id=pl.format("row {}", pl.int_range(pl.len()))).write_csv(new)
+    for model in ("y.obart", "l.obart"):
+        result = run("summary", folder / model, new)
+        assert "Columns by importance" in result.stdout
+        assert "R-hat" in result.stdout
+        assert "Errors (" not in result.stdout
+        assert "(the target); name it with --target." in " ".join(result.stderr.split())
+        answer = run("report", folder / model, new, code=1).output
+        assert "(the target); name it with --target." in " ".join(answer.split())
+    data.write_csv(new)
+    assert "has no column 'y' (the target)." in " ".join(
+        run("report", folder / "y.obart", new, code=1).output.split()
+    )

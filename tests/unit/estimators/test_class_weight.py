@@ -88,7 +88,7 @@ def test_more_draws_and_clones_keep_them(iris):
         ({0: 0}, ValueError, ["class_weight[0]=0"]),
         ({0: "2"}, TypeError, ["class_weight[0]='2'"]),
         ({0: np.nan}, ValueError, ["class_weight[0]=nan"]),
-        ({"0": 2}, ValueError, ["'0'", "not a label in y", "0, which is"]),
+        ({"0": 2, 1: 2, "b": 3}, ValueError, ["not in y: '0', 'b';", "does not name: 0, 2."]),
     ],
 )
 def test_wrong_weights_are_refused(iris, class_weight, error, words):

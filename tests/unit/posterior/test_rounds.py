@@ -357,7 +357,10 @@ def test_an_interrupt_early_in_a_round_keeps_the_round_before(data, monkeypatch,
     model = ObliqueBARTRegressor(**SMALL, n_thin=40)
     second = Schedule(2, 50, AUTO_DRAWS, 40).next_round(ENDLESS)
     with (
-        pytest.raises(KeyboardInterrupt, match=r"keeps 500 of 500 draws .* after 50 sweeps"),
+        pytest.raises(
+            KeyboardInterrupt,
+            match=r"had converged\. .* keeps 500 draws per chain .* after 50 sweeps",
+        ),
         interrupted_when(lambda sweeps: sweeps[0] > second.n_burn + 10, monkeypatch),
     ):
         model.fit(*data)
@@ -371,7 +374,7 @@ def test_an_interrupt_late_in_a_round_keeps_its_draws(data, monkeypatch, arrivin
     second = Schedule(2, 50, AUTO_DRAWS, 40).next_round(ENDLESS)
     enough = second.n_burn + (rounds.FEWEST_DRAWS + 1) * second.n_thin
     with (
-        pytest.raises(KeyboardInterrupt, match=r"keeps \d+ of 500 draws of 2 of 2"),
+        pytest.raises(KeyboardInterrupt, match=r"converged.* keeps \d+ draws per chain of 2 of 2"),
         interrupted_when(lambda sweeps: min(sweeps) > enough, monkeypatch),
     ):
         model.fit(*data)
@@ -429,7 +432,7 @@ def test_an_interrupt_of_classes_keeps_the_rounds_that_all_have_finished(
 
     monkeypatch.setattr(rounds, "run", interrupt)
     model = ObliqueBARTClassifier(**SMALL)
-    with pytest.raises(KeyboardInterrupt, match="keeps 100 of 100 draws of 2 of 2 chains"):
+    with pytest.raises(KeyboardInterrupt, match="keeps 100 draws per chain of 2 of 2 chains"):
         model.fit(X, labels)
     first = RunLength(2, 50).first_round(3)
     second = first.next_round(ENDLESS)

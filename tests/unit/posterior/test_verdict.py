@@ -77,6 +77,26 @@ def test_more_draws(change, more):
     assert f"sample_more({more}) is likely to be enough" in str(verdict)
 
 
+def test_advice_is_for_the_place_where_it_is_read():
+    slow = [evidence(FINE._replace(mc_share=0.02), n_thin=2)]
+    words = str(reach_verdict(slow, 90.0, "command line"))
+    assert "sample_more" not in words
+    # 500 + 500 * 2 sweeps took 90 s, and 3500 * 2 + 500 take five times as long.
+    again = (
+        "--n-burn 500 --n-draws 3500 --set n_thin=2 is likely to be enough; it takes about 8 min"
+    )
+    assert f"Fitting again with {again}." in words
+    page = str(reach_verdict(slow, None, "page"))
+    assert "Fitting again with n_burn=500, n_draws=3500, n_thin=2 is likely to be enough." in page
+    paper = {**SETTINGS, "p_change": 0.0, "p_perturb": 0.0}
+    apart = evidence(FINE._replace(rhat_f=2.0), settings=paper)
+    words = str(reach_verdict([apart], None, "command line"))
+    assert "a longer run (--n-burn 2000 --n-draws 500 --set n_thin=4)" in words
+    assert "more moves (--set p_change=0.2 --set p_perturb=0.3)" in words
+    assert "more chains (--n-chains 16)" in words
+    assert "raise --n-draws" in str(reach_verdict([evidence(n_draws=2)], None, "command line"))
+
+
 def test_time_is_said_in_words():
     slow = FINE._replace(mc_share=0.02)
     for seconds, words in ((0.1, "1 s"), (14.0, "42 s"), (100.0, "5 min"), (7000.0, "6 h")):

@@ -108,7 +108,7 @@ def test_what_the_page_says(pages):
     for words in (
         *("What predicts progression?", "judged on 221 rows of UCI", "learned from 221 rows"),
         *("R-hat", "bulk ESS", "RMSE", "Accepted moves", "Columns by importance"),
-        *("rows that were not in the fit", "Columns by use", "Pairs that share oblique rules"),
+        *("rows not in training", "Columns by use", "Pairs that share oblique rules"),
         *("One tree of the last draw", "├─ yes", "n_trees", "What matters most: "),
         *("A prediction of progression is off by", "average predicted progression."),
     ):
@@ -122,10 +122,18 @@ def test_training_rows_are_named_and_the_page_is_reproducible():
     text = report_html(model, X, y)
     assert "These are the rows of the fit" in text
     assert "categorical" in text
-    verdict = model.summary(X).verdict
+    verdict = model.summary(X)._for("page").verdict
     assert f"<strong>{verdict.headline}</strong><" in text.replace("</p>", "")
     assert all(html.escape(sentence) in text for sentence in verdict.sentences)
     assert report_html(model, X, y) == text
+
+
+def test_some_training_rows_are_counted():
+    X, y = small_models.mixed_table()
+    text = report_html(small_models.regressor(), X[:40], np.r_[y[:30], y[30:40] + 1.0])
+    assert "30 of these 40 rows were in the training data." in text
+    assert "30 of 40 rows were in training, so too good" in text
+    assert "These are the rows of the fit" not in text
 
 
 def test_more_classes():

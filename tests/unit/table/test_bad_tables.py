@@ -81,6 +81,7 @@ BAD_TABLES = {
         TypeError,
         "only supported if all input features have string names",
     ),
+    "a single value": ({"RI": 1}, ValueError, r"'RI' is a single value.*\{'RI': \[1.0\]\}"),
     "one-dimensional": (np.arange(3.0), ValueError, "Reshape your data"),
     "series": (pd.Series([1.0, 2.0]), ValueError, "Expected a 2-dimensional container"),
     "polars series": (pl.Series([1.0, 2.0]), ValueError, "Reshape your data"),

@@ -76,6 +76,19 @@ def test_days_agree_across_libraries(name):
         same(encoding.transform(other()), expected)
 
 
+@pytest.mark.parametrize("dates", [None, "auto"])
+def test_dates_of_other_forms_must_be_converted_first(dates):
+    days = pd.date_range("2009-06-22", periods=1500).strftime("%d/%m/%Y")
+    with pytest.warns(DoubtfulColumnWarning, match=r"not ISO dates.*dayfirst=True") as caught:
+        Encoding.fit(pd.DataFrame({"d": days[:100]}), dates=dates)
+    assert 'dates="auto"' not in str(caught[0].message)
+    with pytest.raises(
+        ValueError, match=r"'d' holds dates.*not ISO dates.*dayfirst=True"
+    ) as raised:
+        Encoding.fit(pd.DataFrame({"d": days}), dates=dates)
+    assert 'dates="auto"' not in str(raised.value)
+
+
 def test_dates_without_a_time_of_day():
     days = [dt.date(2024, 5, 2), dt.date(2024, 5, 12), None]
     frames = [

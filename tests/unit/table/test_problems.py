@@ -96,6 +96,8 @@ def test_warnings_travel_between_processes():
     assert str(pickle.loads(pickle.dumps(warning))) == str(warning)
     assert "Column 'id' seems to number the rows" in str(warning)
     assert "categorical_features" in str(warning)
+    other = DoubtfulColumnWarning(["Column 'a' looks like dates."], other_dates=True)
+    assert str(pickle.loads(pickle.dumps(other))) == str(other) != str(warning)
 
 
 # 1e308 and complex numbers
