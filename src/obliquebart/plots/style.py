@@ -28,10 +28,10 @@ MARK = 6
 ACCENT = "#2f6fb3"
 SECOND = "#e39a2d"
 # Chains and classes. The colours are those of Okabe and Ito, which most eyes can tell apart, but
-# with a lighter purple, and without the yellow, which is too light on white. Two with the same
+# with a brighter purple, and without the yellow, which is too light on white. Two with the same
 # dashes differ in lightness.
 PALETTE = (
-    *("#0072b2", "#d55e00", "#009e73", "#d486b2"),
+    *("#0072b2", "#d55e00", "#009e73", "#d030d8"),
     *("#56b4e9", "#e69f00", "#882255", "#1b1b1f"),
 )
 DASHES = ("-", "--", "-.", ":")

@@ -27,6 +27,7 @@ from obliquebart.table.scaling import ColumnScale
 FloatArray = NDArray[np.float64]
 # What a surface costs: points of the grid, rows of X to average over, draws.
 GRID, MAX_ROWS, MAX_DRAWS = 40, 25, 100
+FEWEST_DRAWS = 20
 # What it costs to find the two most important columns.
 PAIR_ROWS, PAIR_DRAWS = 500, 25
 # The part of the rows that a surface spans: a few far away would leave the others no room.
@@ -260,7 +261,8 @@ def _surface_values(
 def _means(subject: Subject, table: EncodedTable) -> FloatArray:
     """Return mean predictions of some of the draws, shape (rows, classes), or (rows, 1)."""
     n_draws = int(subject.posteriors[0].draws.n_draws)
-    chosen = choose_rows(MAX_DRAWS, n_draws)
+    # Several posteriors share what one would cost.
+    chosen = choose_rows(max(MAX_DRAWS // len(subject.posteriors), FEWEST_DRAWS), n_draws)
     thinned = [posterior._take(chosen) for posterior in subject.posteriors]
     if not subject.classes:
         return thinned[0].summarise(table).mean[:, None]

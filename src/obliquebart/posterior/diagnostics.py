@@ -61,7 +61,7 @@ class Quantity(NamedTuple):
 
 
 class Diagnostics:
-    """What `Posterior.summary` returns; prints as a table and a verdict.
+    """What `Posterior.summary` returns; prints as a verdict and a table.
 
     Attributes
     ----------
@@ -119,7 +119,7 @@ class Diagnostics:
         return str(self)
 
     def __str__(self) -> str:
-        return "\n".join([*self.lines(), "", _verdict_text(self.verdict)])
+        return "\n".join([_verdict_text(self.verdict), "", *self.lines()])
 
     def _repr_html_(self) -> str:
         return notebook_html([_verdict_text(self.verdict), *self.tables()])
@@ -169,8 +169,12 @@ class Diagnostics:
         }
 
 
+# Quantities that are printed of each of several classes.
+N_WORST = 3
+
+
 class ModelSummary:
-    """What an estimator's `summary` returns; prints as tables and one verdict.
+    """What an estimator's `summary` returns; prints as one verdict and a table.
 
     Attributes
     ----------
@@ -217,11 +221,27 @@ class ModelSummary:
         return str(self)
 
     def __str__(self) -> str:
-        lines = []
+        several = list(self.diagnostics.values())
+        if not several:
+            return self.verdict_text
+        lines = several[0].lines() if len(several) == 1 else self._worst_lines()
+        return "\n".join([self.verdict_text, "", *lines])
+
+    def _worst_lines(self) -> list[str]:
+        """Return one table for all classes, with the quantities of each that are known worst."""
+        rows = []
         for label, diagnostics in self.diagnostics.items():
-            first, *rest = diagnostics.lines()
-            lines += [f"{label}: {first}" if label else first, *rest, ""]
-        return "\n".join([*lines, self.verdict_text])
+            varied = [quantity for quantity in diagnostics if not quantity.fixed]
+            worst = sorted(varied, key=lambda quantity: -np.nan_to_num(quantity.rhat))
+            rows += [[label, *cells(quantity)] for quantity in worst[:N_WORST]]
+        title = next(iter(self.diagnostics.values()))._title
+        return [
+            f"{title} per class; the {N_WORST} quantities with the largest R-hat of each",
+            "",
+            *aligned([["", *HEADINGS], *rows]),
+            "",
+            "diagnostics[label] has all of them.",
+        ]
 
     @property
     def verdict_text(self) -> str:

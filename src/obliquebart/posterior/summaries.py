@@ -50,7 +50,7 @@ class PosteriorSummaries:
         Returns
         -------
         Diagnostics
-            Prints as a table and a verdict; `quantities`, `acceptance`, `verdict`, `to_dict()`.
+            Prints as a verdict and a table; `quantities`, `acceptance`, `verdict`, `to_dict()`.
 
         See Also
         --------

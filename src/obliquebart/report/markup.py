@@ -74,19 +74,25 @@ def gallery(drawn: Sequence[Picture], *, small: bool = False) -> str:
     return f'<div class="pictures{" small" if small else ""}">{figures}</div>'
 
 
-def tables(shown: Sequence[TextTable], *, of_terms: bool = False) -> str:
+def tables(shown: Sequence[TextTable], *, of_terms: bool = False, of: str = "") -> str:
     """Return tables, each in a frame that scrolls by itself.
 
     Rows `of_terms` begin with words of ours, which are explained, and not with names of the user's.
+    Where there are several tables with one title, `of` tells a screen reader what they are of.
     """
     row_heading = explained if of_terms else escape
     frames = "".join(
-        f'<div class="scroll" role="region" tabindex="0" aria-label="{escape(table.title)}">'
+        '<div class="scroll" role="region" tabindex="0" '
+        f'aria-label="{escape(_named(table.title, of))}">'
         f"{html_table(table, explained, row_heading)}</div>\n"
         for table in shown
         if table.rows
     )
     return f'<div class="tables">{frames}</div>'
+
+
+def _named(title: str, of: str) -> str:
+    return f"{title} ({of})" if of else title
 
 
 def folded(title: str, body: str) -> str:
@@ -96,6 +102,7 @@ def folded(title: str, body: str) -> str:
     return f"<details><summary>{escape(title)}</summary>{body}</details>"
 
 
-def preformatted(text: str, name: str) -> str:
+def preformatted(text: str, name: str, *, of: str = "") -> str:
     """Return text whose lines stay as they are."""
-    return f'<pre role="region" aria-label="{escape(name)}" tabindex="0">{escape(text)}</pre>'
+    label = escape(_named(name, of))
+    return f'<pre role="region" aria-label="{label}" tabindex="0">{escape(text)}</pre>'

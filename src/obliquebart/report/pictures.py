@@ -21,10 +21,12 @@ from obliquebart.plots.style import short_name, styled
 from obliquebart.plots.traces import default_names, draw_traces
 from obliquebart.posterior.diagnostics import Diagnostics
 from obliquebart.posterior.posterior import Posterior
-from obliquebart.report.svg import new_figure, to_svg
+from obliquebart.report.svg import WIDTH, new_figure, to_svg
 
 # Of pictures that come in larger numbers.
 SMALL_WIDTH = 3.3
+# Of pictures that have a row of the page for themselves.
+WIDE = 7.6
 # The curves of more classes than these have panels of their own.
 MOST_TOGETHER = 4
 
@@ -161,7 +163,7 @@ def effect(shown: Effect, key: str) -> Picture:
         if n_curves > MOST_TOGETHER:
             figure = _panels(shown)
         else:
-            height = max(1.3 + min(0.3 + 0.12 * n_curves, 0.9) * _n_lines(shown), 3.4)
+            height = max(1.0 + min(0.1 + 0.12 * n_curves, 0.7) * _n_lines(shown), 3.4)
             # A legend of several classes needs lines of its own.
             legend = 0.22 * math.ceil(n_curves / 2) if n_curves > 1 else 0.0
             figure = new_figure(height + legend)
@@ -173,7 +175,8 @@ def effect(shown: Effect, key: str) -> Picture:
         caption += f" {shown.left_out} with fewer rows."
     if n_curves > MAX_CLASSES:
         caption += f" The {MAX_CLASSES} classes with the largest effects."
-    return Picture(to_svg(figure, key, f"{caption} {_ends(shown)}"), caption)
+    wide = figure.get_figwidth() > WIDTH
+    return Picture(to_svg(figure, key, f"{caption} {_ends(shown)}"), caption, wide)
 
 
 def _n_lines(shown: Effect) -> int:
@@ -185,10 +188,12 @@ def _panels(shown: Effect) -> Figure:
     """Draw a panel for each class, with the same axis of probabilities for all of them."""
     largest = np.argsort(-np.ptp(shown.mean, axis=0), kind="stable")[:MAX_CLASSES]
     is_list = shown.kind == "categorical"
-    n_rows = math.ceil(len(largest) / 2)
+    # Lists of levels are tall, so there are more of them side by side.
+    n_columns, width = (3, WIDE) if is_list else (2, WIDTH)
+    n_rows = math.ceil(len(largest) / n_columns)
     height = 0.6 + n_rows * max(0.6 + 0.2 * _n_lines(shown), 1.5)
-    figure = new_figure(height)
-    panels = figure.subplots(n_rows, 2, sharex=True, sharey=True, squeeze=False).ravel()
+    figure = new_figure(height, width)
+    panels = figure.subplots(n_rows, n_columns, sharex=True, sharey=True, squeeze=False).ravel()
     for ax, k in zip(panels, np.sort(largest), strict=False):
         plots.effects(shown, class_=shown.classes[k], ax=ax)
         ax.set(xlabel="", ylabel="")

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 from numpy.typing import ArrayLike
 
 from obliquebart.display.tables import TextTable
+from obliquebart.explain import effects
+from obliquebart.explain import importance as importances
 from obliquebart.explain.effects import Effect
 from obliquebart.explain.evaluation import ClassEvaluation, Evaluation, evaluate, score_text
 from obliquebart.explain.importance import ImportanceTable, in_words
@@ -71,7 +73,9 @@ class Study(NamedTuple):
 
 def study(model: Any, X: Any, y: ArrayLike) -> Study:
     """Compute what a page needs."""
-    importance = model.importance(X)
+    # Several posteriors take their time, and half of the draws is enough for a picture.
+    share = 1 if len(model._fitted.posteriors) <= 1 else 2
+    importance = model.importance(X, max_draws=importances.MAX_DRAWS // share)
     some = [row.column for row in importance[:MAX_EFFECTS] if row.share >= SMALLEST_SHARE]
     return Study(
         model=model,
@@ -79,7 +83,7 @@ def study(model: Any, X: Any, y: ArrayLike) -> Study:
         summary=model.summary(X, rows=N_ROWS_OF_F)._for("page"),
         evaluation=evaluate(model, X, y, n_jobs=model.n_jobs),
         importance=importance,
-        effects=[model.effects(X, column) for column in some],
+        effects=[model.effects(X, column, max_draws=effects.MAX_DRAWS // share) for column in some],
         seen=rows_seen(model, X, y),
     )
 
@@ -209,7 +213,7 @@ def _convergence(subject: Study) -> Part:
     for i, (label, posterior) in enumerate(subject.shown.items()):
         diagnostics = subject.summary.diagnostics[label]
         drawn = gallery([pictures.trace(posterior, diagnostics, f"trace{i}", subject.target)])
-        shown = tables(diagnostics.tables(), of_terms=True)
+        shown = tables(diagnostics.tables(), of_terms=True, of=label)
         body += folded(label, f'<div class="beside">{drawn}{shown}</div>')
     return Part("convergence", "Convergence", "Has the calculation converged?", body)
 
@@ -244,11 +248,11 @@ def _trees(subject: Study) -> Part:
         "column matters: the prior gives a category fewer rules than a number."
     )
     for i, (label, posterior) in enumerate(subject.shown.items()):
-        body += folded(label, _rules(posterior, subject.X, i))
+        body += folded(label, _rules(posterior, subject.X, i, label))
     return Part("rules", "Trees", "What do the trees look like?", body)
 
 
-def _rules(posterior: Posterior, X: Any, i: int) -> str:
+def _rules(posterior: Posterior, X: Any, i: int, label: str) -> str:
     found = rule_overview(posterior, SHOWN_COLUMNS)
     body = paragraph(found.sentence())
     body += gallery([pictures.inclusion(found.inclusion, f"inclusion{i}")])
@@ -258,12 +262,12 @@ def _rules(posterior: Posterior, X: Any, i: int) -> str:
         if row.share >= SMALLEST_SHOWN
     ]
     table = TextTable("Columns of a rule", ["columns", "share of rules", "90% interval"], sizes)
-    body += tables([*found.tables(), table])
+    body += tables([*found.tables(), table], of=label)
     tree = pictures.example_tree(posterior, X)
     body += heading("One tree of the last draw")
     body += paragraph(_about(tree))
     body += gallery([pictures.tree(tree, f"tree{i}")])
-    return body + preformatted(str(tree), "The same tree as text")
+    return body + preformatted(str(tree), "The same tree as text", of=label)
 
 
 def _about(tree: Tree) -> str:

@@ -147,6 +147,8 @@ def test_more_classes():
     assert len(page.all("figure")) == 3 + 3 + 2 + n_effects + 3 * 3
     assert len(page.all("details")) == 6 + 1
     assert "one of 3 classes" in text
+    regions = [a["aria-label"] for _, a in page.elements if a.get("role") == "region"]
+    assert len(set(regions)) == len(regions)
 
 
 @pytest.mark.filterwarnings("ignore:All 30 outcomes")
