@@ -1,4 +1,4 @@
-"""What to do about a column, in terms of the command line."""
+"""How to fix problems with columns from the command line."""
 
 from __future__ import annotations
 
@@ -6,42 +6,42 @@ from obliquebart.exceptions import DoubtfulColumnWarning
 from obliquebart.table.problems import LATER, REMEDIES, ColumnError
 
 _LEAVE_OUT = "--drop NAME leaves the column out."
-_CORRECT = "Correct the file: the model was fitted to another type of column."
+_CORRECT = "Correct the file: the column had another type in training."
 
 _IN_FIT = {
     **REMEDIES,
-    "dates": f"--dates turns dates into numbers (days since 1970-01-01); {_LEAVE_OUT}",
+    "dates": f"--dates converts dates to numbers (days since 1970-01-01); {_LEAVE_OUT}",
     "times": f"Write times of day as numbers, for example hours since midnight; {_LEAVE_OUT}",
     "durations": f"Write durations as numbers, for example total seconds; {_LEAVE_OUT}",
     "nested": _LEAVE_OUT,
     "bytes": _LEAVE_OUT,
     "complex": _LEAVE_OUT,
     "other": _LEAVE_OUT,
-    "infinite": f"Write finite numbers, or nothing where a value is missing; {_LEAVE_OUT}",
+    "infinite": f"Write finite numbers, or leave the cell empty; {_LEAVE_OUT}",
     "too large": f"Write smaller numbers; {_LEAVE_OUT}",
-    "text": f"--categorical NAME makes the column a category; {_LEAVE_OUT}",
+    "text": f"--categorical NAME makes the column categorical; {_LEAVE_OUT}",
     "mixed": f"Write only text or only numbers; {_LEAVE_OUT}",
-    "free text": f"{_LEAVE_OUT} --categorical NAME says that it is a category after all.",
+    "free text": f"{_LEAVE_OUT} --categorical NAME uses it as categorical.",
     "not dates": f"Write dates as YYYY-MM-DD; {_LEAVE_OUT}",
 }
 _LATER = {
     **dict.fromkeys([*LATER, "times", "durations", "nested", "complex", "changed"], _CORRECT),
-    "infinite": "Write finite numbers, or nothing where a value is missing.",
+    "infinite": "Write finite numbers, or leave the cell empty.",
     "too large": "Write smaller numbers.",
     "mixed": "Write only text or only numbers.",
     "not dates": "Write dates as YYYY-MM-DD.",
 }
 _DOUBTFUL = (
-    "--drop NAME leaves such a column out, --dates turns ISO dates into numbers; --categorical "
-    "NAME says that it is a category after all."
+    "--drop NAME leaves the column out, --dates converts ISO dates to numbers, and --categorical "
+    "NAME confirms that it is categorical."
 )
 
 
 def error_in_words(error: ColumnError) -> str:
-    """Return the message of an error about columns."""
+    """Return the message of a column error, with command-line remedies."""
     return error.in_words(_IN_FIT, _LATER)
 
 
 def doubts_in_words(warning: DoubtfulColumnWarning) -> str:
-    """Return the message of a warning about columns of text."""
+    """Return the message of a warning about text columns, with command-line remedies."""
     return " ".join([*warning.doubts, _DOUBTFUL])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-# Outside these, digits are harder to count than an exponent is to read.
+# Outside this range an exponent is easier to read.
 SMALLEST_PLAIN, LARGEST_PLAIN = 1e-5, 1e12
-# Below it a number has no separators, so that years stay years.
+# Smaller numbers have no separators, so that years look like years.
 SEPARATED_FROM = 10_000
 
 
 def plain(value: float, digits: int = 3) -> str:
-    """Return a number with so many digits, or with all of those before its decimal point.
+    """Format a number with `digits` significant digits, but never round its integer part.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def plain(value: float, digits: int = 3) -> str:
 
 
 def about(value: float, digits: int = 2) -> str:
-    """Return an estimate, rounded to so many digits.
+    """Format an estimate, rounded to `digits` significant digits.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def about(value: float, digits: int = 2) -> str:
 
 
 def fixed(value: float, decimals: int, *, separated: bool, short: bool = False) -> str:
-    """Return a number with so many decimals; a short one ends before the zeros after its point."""
+    """Format a number with a fixed number of decimals; `short` strips trailing zeros."""
     text = f"{value:,.{decimals}f}" if separated else f"{value:.{decimals}f}"
     if short and "." in text:
         text = text.rstrip("0").rstrip(".")
@@ -54,7 +54,7 @@ def fixed(value: float, decimals: int, *, separated: bool, short: bool = False) 
 
 
 def with_exponent(value: float, digits: int) -> str:
-    """Return a number such as 1.5e-9."""
+    """Format a number like 1.5e-9."""
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     if "." in mantissa:
         mantissa = mantissa.rstrip("0").rstrip(".")
@@ -62,7 +62,7 @@ def with_exponent(value: float, digits: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time to wait in words."""
+    """Format a duration, rounded up."""
     if seconds < 90.0:
         return f"{max(math.ceil(seconds), 1)} s"
     minutes = math.ceil(seconds / 60.0)
