@@ -56,7 +56,7 @@ class DataFile:
         self.columns = dict(columns)
         self.n_rows = n_rows
         if not self.columns or n_rows == 0:
-            raise FileError(f"{name} contains no data: there are no rows below the header.")
+            raise FileError(f"{name} contains no data: it needs a header and at least one row.")
 
     def require(self, names: Sequence[str], what: str) -> None:
         """Raise an error if a column is missing from the file."""

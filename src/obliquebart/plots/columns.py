@@ -26,11 +26,11 @@ from obliquebart.validation import check_count
 
 __all__ = ["effects", "importance"]
 
-# More classes than this cannot be told apart in one picture.
+# More classes than this cannot be distinguished in one plot.
 MAX_CLASSES = 8
-# A number with so few values is drawn as points.
+# A continuous column with at most this many values is drawn as points.
 FEW_VALUES = 6
-# More bands than this hide each other and are drawn faintly.
+# More bands than this overlap and are drawn faintly.
 FEW_BANDS = 3
 MARKERS = "osD^vPX*"
 
@@ -41,18 +41,18 @@ def importance(
 ) -> Axes:
     """Draw which columns matter: how much predictions change when a column is shuffled.
 
-    Dots are shares of the variance of the predictions that are lost, lines their intervals.
+    Dots are the shares of the variance of the predictions that are lost; lines are intervals.
 
     Parameters
     ----------
     model : fitted estimator, Posterior or ImportanceTable
         What to draw, for any number of classes.
     X : table of shape (n, n_features), optional
-        The rows; those of the training unless given. A Posterior needs them.
+        The rows to use; by default, the training rows. Required for a Posterior.
     top : int, default=20
-        The most important columns to show.
+        Maximum number of columns to show, most important first.
     coverage : float, default=0.9
-        Of the intervals.
+        Coverage of the intervals.
     """
     table: Sequence[Importance] = (
         model
@@ -93,30 +93,30 @@ def effects(
 ) -> Axes:
     """Draw how predictions depend on one column, with intervals.
 
-    A number is a curve with its band, marks at the bottom are quantiles of the rows, and a point
-    beside the curve stands for missing values. A category has a point for each level. Each of more
-    than two classes has a line style or a marker of its own; of many those with the largest effects
-    are shown.
+    A continuous column gives a curve with a band; marks at the bottom are quantiles of the rows,
+    and a point beside the curve shows missing values. A categorical column gives a point per
+    level. With more than two classes, each has its own line style or marker; with many, only those
+    with the largest effects are shown.
 
     Parameters
     ----------
     model : fitted estimator, Posterior or Effect
         What to draw.
     X : table of shape (n, n_features), optional
-        The rows to average over; those of the training unless given. A Posterior needs them.
+        The rows to average over; by default, the training rows. Required for a Posterior.
     column : str or int
-        The name or position of the column, unless an Effect is given.
+        The name or position of the column. Required unless `model` is an Effect.
     centered : bool, default=False
-        Draw differences to the average prediction.
+        Draw differences from the average prediction.
     coverage : float, default=0.9
-        Of the intervals.
+        Coverage of the intervals.
     target : str, optional
-        What is predicted, for the axis; by default what the model calls it.
+        Name of the outcome for the axis label; by default, the name stored in the model.
     """
     if isinstance(model, Effect):
         effect = model
     elif column is None:
-        raise ValueError("Name the column whose effect to draw, or pass an Effect.")
+        raise ValueError("Pass the column whose effect to draw, or an Effect.")
     else:
         effect = model.effects(X, column, centered=centered, coverage=coverage)
     curves = _curves(effect)
@@ -210,7 +210,7 @@ def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
 
 
 def _draw_missing(ax: Axes, x: FloatArray, missing: Any, curves: list[_Curve]) -> None:
-    """Draw missing values right of the curve, with a line between."""
+    """Draw missing values to the right of the curve, behind a separating line."""
     width = float(np.ptp(x)) if len(x) > 1 else 1.0
     last = float(x[-1]) if len(x) else 0.0
     ax.axvline(last + 0.05 * width, color=INK, lw=0.8, ls=":")

@@ -1,4 +1,4 @@
-"""Pieces of the page as HTML."""
+"""The parts of the page as HTML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Part(NamedTuple):
 
     key: str
     short: str
-    """In the list of contents."""
+    """Title in the table of contents."""
     title: str
     body: str
 
@@ -30,17 +30,17 @@ def section(part: Part) -> str:
 
 
 def heading(text: str) -> str:
-    """Return a heading inside a section; nothing where there is no text."""
+    """Return a heading inside a section; empty if there is no text."""
     return f"<h3>{escape(text)}</h3>" if text else ""
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph whose words lead to the glossary."""
+    """Return a paragraph with links to the glossary."""
     return f"<p>{explained(text)}</p>"
 
 
 def box(headline: str, sentences: Sequence[str], *, good: bool) -> str:
-    """Return sentences that must not be overlooked."""
+    """Return a highlighted box of sentences."""
     lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
     kind = "good" if good else "warn"
     return f'<div class="verdict {kind}"><p><strong>{escape(headline)}</strong></p>{lines}</div>'
@@ -57,7 +57,7 @@ def cards(shown: Sequence[Headline]) -> str:
 
 
 def gallery(drawn: Sequence[Picture], *, small: bool = False) -> str:
-    """Return pictures side by side, as many as there is room for."""
+    """Return pictures side by side, as many as fit."""
     figures = "".join(
         f"<figure{' class=wide tabindex=0' if picture.wide else ''}>{picture.svg}"
         f"<figcaption>{explained(picture.caption)}</figcaption></figure>\n"
@@ -67,9 +67,10 @@ def gallery(drawn: Sequence[Picture], *, small: bool = False) -> str:
 
 
 def tables(shown: Sequence[TextTable], *, of_terms: bool = False) -> str:
-    """Return tables, each in a frame that scrolls by itself.
+    """Return tables, each in its own scrolling frame.
 
-    Rows `of_terms` begin with words of ours, which are explained, and not with names of the user's.
+    With `of_terms`, the first cells of rows are terms that are linked to the glossary, not names
+    from the user's data.
     """
     row_heading = explained if of_terms else escape
     frames = "".join(
@@ -82,12 +83,12 @@ def tables(shown: Sequence[TextTable], *, of_terms: bool = False) -> str:
 
 
 def folded(title: str, body: str) -> str:
-    """Return something that a reader may open; without a title it is open."""
+    """Return content that the reader can expand; without a title it is always open."""
     if not title:
         return body
     return f"<details><summary>{escape(title)}</summary>{body}</details>"
 
 
 def preformatted(text: str, name: str) -> str:
-    """Return text whose lines stay as they are."""
+    """Return preformatted text."""
     return f'<pre role="region" aria-label="{escape(name)}" tabindex="0">{escape(text)}</pre>'

@@ -1,4 +1,4 @@
-"""The sections of the page: how good, what matters and how, then convergence, then details."""
+"""The sections of the page: quality, importance, effects, convergence, details."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from obliquebart.report.markup import (
 )
 from obliquebart.table.levels import LevelTable
 
-# Of a model of many classes, the classes whose chains are shown.
+# With more classes, the chains of only this many are shown.
 MAX_CLASSES = 6
 SHOWN_COLUMNS = 15
-# Columns whose effects are drawn, if they have at least this importance.
+# The number of columns whose effects are drawn, and their minimum importance.
 MAX_EFFECTS, SMALLEST_SHARE = 6, 0.01
 N_ROWS_OF_F = 10
 
 
 class Study(NamedTuple):
-    """A model, and all that a page says about it."""
+    """A model and everything the page shows about it."""
 
     model: Any
     X: Any
@@ -52,11 +52,11 @@ class Study(NamedTuple):
     importance: ImportanceTable
     effects: list[Effect]
     is_training: bool
-    """Whether the rows are those of the fit."""
+    """Whether the rows are the training rows."""
 
     @property
     def target(self) -> str:
-        """What the outcome is called."""
+        """Name of the outcome."""
         return self.model.target_name_ or "y"
 
     @property
@@ -66,7 +66,7 @@ class Study(NamedTuple):
 
 
 def study(model: Any, X: Any, y: ArrayLike) -> Study:
-    """Compute what a page needs."""
+    """Compute everything the page needs."""
     importance = model.importance(X)
     some = [row.column for row in importance[:MAX_EFFECTS] if row.share >= SMALLEST_SHARE]
     return Study(
@@ -81,7 +81,7 @@ def study(model: Any, X: Any, y: ArrayLike) -> Study:
 
 
 def all_parts(subject: Study) -> list[Part]:
-    """Return the sections in their order."""
+    """Return the sections in order."""
     parts = [_in_short(subject), _quality(subject), _columns(subject)]
     if subject.effects:
         parts.append(_effects(subject))
@@ -93,26 +93,26 @@ def all_parts(subject: Study) -> list[Part]:
 
 
 def default_title(model: Any) -> str:
-    """Return a question that the page answers."""
+    """Return the default title, a question that the page answers."""
     return f"What predicts {model.target_name_}?" if model.target_name_ else "Oblique BART"
 
 
 def lead(subject: Study, source: str | None) -> str:
-    """Say what the model is, and on which rows it is judged."""
+    """Describe the model and the rows it is evaluated on."""
     fitted = subject.model._fitted
     encoding = fitted.encoding
     kind = "a number" if fitted.classes is None else f"one of {len(fitted.classes)} classes"
     columns = [
-        f"{count} column{'' if count == 1 else 's'} of {what}"
-        for count, what in ((encoding.p_cont, "numbers"), (encoding.p_cat, "categories"))
+        f"{count} {what} column{'' if count == 1 else 's'}"
+        for count, what in ((encoding.p_cont, "continuous"), (encoding.p_cat, "categorical"))
         if count
     ]
-    learned = "" if fitted.n_rows is None else f"learned from {fitted.n_rows:,} rows and "
+    learned = "" if fitted.n_rows is None else f"was trained on {fitted.n_rows:,} rows and "
     judged = f"{subject.evaluation.n_table:,} rows" + (f" of {source}" if source else "")
     task = subject.model._likelihood.task
     return (
         f"This model predicts {subject.target}, {kind}, from {' and '.join(columns)}. It {learned}"
-        f"was judged on {judged}. Method: {task} by oblique Bayesian additive regression trees "
+        f"was evaluated on {judged}. Method: {task} by oblique Bayesian additive regression trees "
         "(BART)."
     )
 
@@ -124,20 +124,20 @@ def _in_short(subject: Study) -> Part:
     body = cards(headlines(subject.evaluation))
     if subject.importance and subject.importance[0].share > 0:
         most = in_words(subject.importance)
-        body += paragraph(f"What matters most: {most}, by importance.")
+        body += paragraph(f"The columns with the highest importance: {most}.")
     if subject.is_training:
         body += box(
-            "These are the rows of the fit.",
+            "These are the training rows.",
             [
-                "Errors and intervals look better on them than on new rows. For an honest page, "
-                "pass rows that were held out."
+                "Errors and intervals look better on them than on new rows. For realistic numbers, "
+                "use rows held out from training."
             ],
             good=False,
         )
     verdict = subject.summary.verdict
     if verdict is not None and verdict.tier != "fine":
         body += box(verdict.headline, verdict.sentences[:1], good=False)
-    return Part("in-short", "In short", "In short", body)
+    return Part("in-short", "Summary", "Summary", body)
 
 
 def _quality(subject: Study) -> Part:
@@ -149,8 +149,8 @@ def _columns(subject: Study) -> Part:
     table = subject.importance
     body = paragraph(
         "The importance of a column is how much predictions change when its values are shuffled "
-        "among the rows: 0% for a column that does not matter, 100% for one without which nothing "
-        "is left."
+        "among the rows: 0% if the column does not matter, 100% if predictions depend on nothing "
+        "else."
     )
     drawn = gallery([pictures.importance(table[:SHOWN_COLUMNS], len(table))])
     listed = importance_overview(table, SHOWN_COLUMNS)._replace(title="Columns by importance")
@@ -161,8 +161,8 @@ def _columns(subject: Study) -> Part:
 
 def _effects(subject: Study) -> Part:
     body = paragraph(
-        "The effect of a column is the average prediction if all rows had the same value of it. "
-        "Bands and bars are 90% intervals; marks at the bottom show where the rows are."
+        "The effect of a column is the average prediction if all rows had the same value in it. "
+        "Bands and bars are 90% intervals; marks at the bottom are quantiles of the rows."
     )
     drawn = [pictures.effect(effect, f"effect{i}") for i, effect in enumerate(subject.effects)]
     surface = pictures.surface(subject.model, subject.X, "surface") if subject.shown else None
@@ -179,10 +179,10 @@ def _convergence(subject: Study) -> Part:
     if verdict is not None:
         body += box(verdict.headline, verdict.sentences, good=verdict.tier == "fine")
     body += paragraph(
-        "The model is a set of draws, made by several chains. If the chains agree, other random "
-        "numbers would give nearly the same page. R-hat compares them: 1 is agreement. ESS says "
-        "how many independent draws they are worth, and MCSE how precise the means are. The "
-        "verdict is about predictions at rows between those of the table."
+        "The model is a set of draws from several chains. If the chains agree, other random "
+        "numbers would give nearly the same page. R-hat compares the chains: 1 means that they "
+        "agree. ESS is the equivalent number of independent draws, and MCSE the precision of the "
+        "means. The verdict is about predictions at new rows, halfway between rows of the table."
     )
     body += _several(subject)
     for i, (label, posterior) in enumerate(subject.shown.items()):
@@ -190,7 +190,7 @@ def _convergence(subject: Study) -> Part:
         drawn = gallery([pictures.trace(posterior, diagnostics, f"trace{i}", subject.target)])
         shown = tables(diagnostics.tables(), of_terms=True)
         body += folded(label, f'<div class="beside">{drawn}{shown}</div>')
-    return Part("convergence", "Convergence", "Has the calculation converged?", body)
+    return Part("convergence", "Convergence", "Have the chains converged?", body)
 
 
 def _several(subject: Study) -> str:
@@ -198,7 +198,7 @@ def _several(subject: Study) -> str:
     if n_classes < 2:
         return ""
     shown = "" if n_classes <= MAX_CLASSES else f" The first {MAX_CLASSES} of {n_classes}:"
-    return paragraph(f"There are chains for each class against the rest.{shown}")
+    return paragraph(f"Each class has its own chains, for the class against the rest.{shown}")
 
 
 # ---- details -------------------------------------------------------------------------------------
@@ -207,8 +207,8 @@ def _several(subject: Study) -> str:
 def _details(subject: Study) -> Part:
     evaluation = subject.evaluation
     rows = [[name, score_text(name, value)] for name, value in evaluation.scores().items()]
-    where = "rows of the fit" if subject.is_training else "rows that were not in the fit"
-    body = tables([TextTable(f"Scores at {where}", ["score", "value"], rows)], of_terms=True)
+    where = "training rows" if subject.is_training else "rows not in training"
+    body = tables([TextTable(f"Scores on {where}", ["score", "value"], rows)], of_terms=True)
     body += gallery(pictures.more_checks(evaluation))
     if isinstance(evaluation, ClassEvaluation) and len(evaluation.classes) > 2:
         body += heading("Calibration of each class")
@@ -218,9 +218,10 @@ def _details(subject: Study) -> Part:
 
 def _trees(subject: Study) -> Part:
     body = paragraph(
-        "A continuous rule asks whether a weighted sum φ'x of columns, each scaled to [-1, 1], is "
-        "below a cut. How many rules use a column says how the model is built, not how much the "
-        "column matters: the prior gives a category fewer rules than a number."
+        "A continuous rule compares a weighted sum φ'x of columns, each scaled to [-1, 1], with a "
+        "cut. The number of rules that use a column describes how the model is built, not how "
+        "much the column matters: the prior gives categorical columns fewer rules than continuous "
+        "ones."
     )
     for i, (label, posterior) in enumerate(subject.shown.items()):
         body += folded(label, _rules(posterior, subject.X, i))
@@ -235,7 +236,7 @@ def _rules(posterior: Posterior, X: Any, i: int) -> str:
         [str(row.n_columns), f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}"]
         for row in found.sizes.sizes[:10]
     ]
-    table = TextTable("Columns of a rule", ["columns", "share of rules", "90% interval"], sizes)
+    table = TextTable("Columns per rule", ["columns", "share of rules", "90% interval"], sizes)
     body += tables([*found.tables(), table])
     tree = pictures.example_tree(posterior, X)
     body += heading("One tree of the last draw")
@@ -248,9 +249,9 @@ def _about(tree: Tree) -> str:
     if "s(" in str(tree):
         return (
             "s(column) is the column scaled to [-1, 1]; other rules are in the units of their "
-            "column. A leaf shows what the tree adds to f."
+            "column. Each leaf shows what the tree adds to f."
         )
-    return "Rules are in the units of the columns. A leaf shows what the tree adds to f."
+    return "Rules are in the units of the columns. Each leaf shows what the tree adds to f."
 
 
 def _fitting(subject: Study) -> Part:
@@ -266,7 +267,7 @@ def _fitting(subject: Study) -> Part:
     more = len(columns) - 100
     if more > 0:
         columns = [*columns[:100], [f"{more} more", "", ""]]
-    # Neither changes a draw.
+    # These two do not affect the draws.
     parameters = [
         [name, str(value)]
         for name, value in model.get_params().items()
@@ -274,8 +275,8 @@ def _fitting(subject: Study) -> Part:
     ]
     body = tables(
         [
-            TextTable("Columns", ["column", "taken as", "in training"], columns),
+            TextTable("Columns", ["column", "used as", "in training"], columns),
             TextTable("Parameters", ["parameter", "value"], parameters),
         ]
     )
-    return Part("fitting", "Fit", "How was it fitted?", body)
+    return Part("fitting", "Fit", "How was the model fitted?", body)

@@ -171,5 +171,5 @@ def test_it_prints_as_a_table():
     assert lines[2].split() == ["colour", "mean", "90%", "interval"]
     assert {line.split()[0] for line in lines[3:]} == set(small_models.COLOURS)
     centered = small_models.regressor().effects(X, "colour", centered=True)
-    assert repr(centered).startswith("prediction, difference to the average by colour")
-    assert centered.quantity("rent") == "predicted rent, difference to the average"
+    assert repr(centered).startswith("prediction, difference from average by colour")
+    assert centered.quantity("rent") == "predicted rent, difference from average"

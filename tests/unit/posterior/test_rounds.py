@@ -264,7 +264,9 @@ PATIENCE = 40.0
 def test_max_seconds_stops_a_number_of_draws(data, n_jobs):
     model = ObliqueBARTRegressor(**SMALL, n_draws=1_000_000, n_jobs=n_jobs)
     start = time.monotonic()
-    with pytest.warns(TimeLimitWarning, match=r"time was up .*keeps \d+ of 1000000 draws of 2 of"):
+    with pytest.warns(
+        TimeLimitWarning, match=r"max_seconds.*keeps \d+ of 1000000 draws per chain, from 2"
+    ):
         model.fit(*data, max_seconds=2.0)
     assert time.monotonic() - start < PATIENCE
     # Chains that wait for each other share the time.
@@ -297,7 +299,7 @@ def test_max_seconds_takes_the_place_of_the_cpu_seconds(data, monkeypatch, recwa
 
 def test_a_first_round_that_is_cut_short(data):
     model = ObliqueBARTRegressor(**{**SMALL, "n_trees": 200, "n_chains": 8})
-    with pytest.warns(TimeLimitWarning, match=r"keeps \d+ of 500 draws of [1-8] of 8 chains"):
+    with pytest.warns(TimeLimitWarning, match=r"keeps \d+ of 500 draws per chain, from [1-8] of 8"):
         model.fit(*data, max_seconds=0.25)
 
 
@@ -371,7 +373,7 @@ def test_an_interrupt_late_in_a_round_keeps_its_draws(data, monkeypatch, arrivin
     second = Schedule(2, 50, AUTO_DRAWS, 40).next_round(ENDLESS)
     enough = second.n_burn + (rounds.FEWEST_DRAWS + 1) * second.n_thin
     with (
-        pytest.raises(KeyboardInterrupt, match=r"keeps \d+ of 500 draws of 2 of 2"),
+        pytest.raises(KeyboardInterrupt, match=r"keeps \d+ of 500 draws per chain, from 2 of 2"),
         interrupted_when(lambda sweeps: min(sweeps) > enough, monkeypatch),
     ):
         model.fit(*data)
@@ -388,7 +390,7 @@ def test_an_interrupt_between_two_rounds_loses_nothing(data, monkeypatch):
 
     monkeypatch.setattr(rounds, "measure_chains", interrupt)
     model = ObliqueBARTRegressor(**SMALL)
-    with pytest.raises(KeyboardInterrupt, match="after 50 sweeps of burn-in, and can be used"):
+    with pytest.raises(KeyboardInterrupt, match=r"after 50 sweeps of burn-in\. Check"):
         model.fit(*data)
     assert model.posterior_.schedule == Schedule(2, 50, AUTO_DRAWS, 1)
 
@@ -405,7 +407,7 @@ def test_an_interrupt_of_other_processes_keeps_the_round_before(data, monkeypatc
 
     monkeypatch.setattr(rounds, "run", run_once)
     model = ObliqueBARTRegressor(**SMALL)
-    with pytest.raises(KeyboardInterrupt, match="after 50 sweeps of burn-in, and can be used"):
+    with pytest.raises(KeyboardInterrupt, match=r"after 50 sweeps of burn-in\. Check"):
         model.fit(*data)
     assert model.posterior_.schedule == Schedule(2, 50, AUTO_DRAWS, 1)
 
@@ -429,7 +431,7 @@ def test_an_interrupt_of_classes_keeps_the_rounds_that_all_have_finished(
 
     monkeypatch.setattr(rounds, "run", interrupt)
     model = ObliqueBARTClassifier(**SMALL)
-    with pytest.raises(KeyboardInterrupt, match="keeps 100 of 100 draws of 2 of 2 chains"):
+    with pytest.raises(KeyboardInterrupt, match="keeps 100 of 100 draws per chain, from 2 of 2"):
         model.fit(X, labels)
     first = RunLength(2, 50).first_round(3)
     second = first.next_round(ENDLESS)
@@ -445,7 +447,7 @@ def test_an_interrupt_before_all_classes_have_draws_keeps_nothing(data, monkeypa
     X, y = data
     model = ObliqueBARTClassifier(**SMALL)
     with (
-        pytest.raises(KeyboardInterrupt, match="before there were draws to keep"),
+        pytest.raises(KeyboardInterrupt, match="before there were any draws to keep"),
         interrupted_when(lambda sweeps: max(sweeps) > 60, monkeypatch),
     ):
         model.fit(X, np.digitize(y, [-0.5, 0.5]))
@@ -463,14 +465,15 @@ def test_progress_tells_of_the_rounds(data, monkeypatch, arriving_in):
     ObliqueBARTRegressor(**{**SMALL, "progress": True}).fit(*data)
     shown = console.file.getvalue()
     told = (
-        "550 sweeps: Monte Carlo share 2.3% (aim 1%), R-hat 1.040 (aim 1.015). On to 1,550 sweeps."
+        "550 sweeps: Monte Carlo share 2.3% (target 1%), R-hat 1.040 (target 1.015). "
+        "Next: 1,550 sweeps."
     )
     assert told in shown
     assert "1,550 sweeps: Monte Carlo share 0.1%" in shown
-    assert "Arrived." in shown
+    assert "Converged." in shown
     assert "1550/1550" in shown
     # One line per chain at the end, not one per chain and round.
-    assert shown[shown.rindex("Arrived.") :].count("chain 1") <= 2
+    assert shown[shown.rindex("Converged.") :].count("chain 1") <= 2
 
 
 def test_a_chain_that_has_not_begun_its_round_waits():

@@ -48,8 +48,8 @@ def evidence(convergence=FINE, **changes):
 def test_fine():
     verdict = reach_verdict([evidence()])
     assert str(verdict) == (
-        "Fine for predictions. Predictions are within about ±0.04 of what endless chains would "
-        "give."
+        "Fine for predictions. Predictions are within about ±0.04 of those of infinitely long "
+        "chains."
     )
     assert (verdict.tier, verdict.more_draws, verdict.seconds) == ("fine", None, None)
 
@@ -74,7 +74,7 @@ def test_more_draws(change, more):
     # 500 + 500 * 2 sweeps took 90 s.
     np.testing.assert_allclose(verdict.seconds, 90.0 * 2 * more / 1500)
     assert verdict.headline == "More draws would help."
-    assert f"sample_more({more}) is likely to be enough" in str(verdict)
+    assert f"sample_more({more}) should be enough" in str(verdict)
 
 
 def test_time_is_said_in_words():
@@ -90,9 +90,9 @@ def test_chains_that_disagree(change):
     verdict = reach_verdict([evidence(FINE._replace(**change))], 30.0)
     assert verdict.tier == "apart"
     assert str(verdict) == (
-        "The chains disagree. They have found different explanations of the data: predictions are "
-        "an average over these, within about ±0.04 of what endless chains would give, and "
-        "intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=500, n_thin=4, "
+        "The chains disagree. They have found different explanations of the data. Predictions, "
+        "averaged over all chains, are within about ±0.04 of those of infinitely long chains. "
+        "Intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=500, n_thin=4, "
         "about 2 min), larger leaves (min_samples_leaf=5), a prior with more noise "
         "(sigma_quantile=0.9) or "
         "more chains (n_chains=16)."
@@ -110,7 +110,7 @@ def test_remedies_are_those_that_are_left():
         in text
     )
     alone = str(reach_verdict([evidence(apart, settings=done, n_chains=1)]))
-    assert "Try a longer run (n_burn=2000, n_draws=500, n_thin=4). One chain cannot show" in alone
+    assert "Try a longer run (n_burn=2000, n_draws=500, n_thin=4). A single chain" in alone
     assert "n_chains=8" in alone
 
 
@@ -124,8 +124,8 @@ def test_the_worst_class_is_named():
         ]
     )
     assert verdict.sentences[0] == (
-        "Probabilities are within about ±0.022 of what endless chains would give, the worst of "
-        "them for c against the rest."
+        "Probabilities are within about ±0.022 of those of infinitely long chains (worst: c "
+        "against the rest)."
     )
 
 
@@ -196,7 +196,7 @@ def test_what_cannot_be_judged_is_not_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = ObliqueBARTRegressor(**options, n_draws=3).fit(X, y)
-    assert "too few to tell" in str(model.summary())
+    assert "too few to judge" in str(model.summary())
 
 
 @pytest.mark.filterwarnings("error:The chains disagree")
@@ -244,7 +244,7 @@ def test_summary_of_several_classes():
         summary["leaf_sd"]
 
 
-@pytest.mark.filterwarnings("ignore:y holds one class")
+@pytest.mark.filterwarnings("ignore:y contains only one class")
 def test_summary_of_one_class():
     X = np.linspace(0, 1, 20).reshape(-1, 1)
     model = ObliqueBARTClassifier(**small_models.OPTIONS).fit(X, np.full(20, "only"))
