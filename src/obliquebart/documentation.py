@@ -1,4 +1,4 @@
-"""Docstrings that share the descriptions of their parameters."""
+"""Docstrings with shared descriptions of parameters."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Any, TypeVar
 
 T = TypeVar("T", bound=Callable[..., Any])
 
-# Of `importance` and `effects`, which posteriors and estimators have.
+# Parameters of `importance` and `effects`, methods of both posteriors and estimators.
 EXPLAINING = """\
 column : str or int
-    Its name or position.
+    Name or position of the column.
 centered : bool, default=False
-    Return differences to the average prediction of the rows, whose own uncertainty is then left
-    out of the intervals.
+    Return differences from the average prediction of the rows. The intervals then exclude the
+    uncertainty of that average.
 n_points : int, default=30
-    Values of a number at most: all if there are so few, else quantiles of the rows without the
-    last 1% on each side. Of a category the levels with most rows, at most so many.
+    Maximum number of points. A continuous column with more distinct values is evaluated at
+    quantiles of the rows, without the outer 1% on each side; a categorical column with more
+    levels, at the levels with the most rows.
 max_rows, max_draws : int
     Of a larger table and of a longer run so many are used, evenly spread."""
 
@@ -26,8 +27,8 @@ max_rows, max_draws : int
 def shared_parameters(shared: str) -> Callable[[T], T]:
     """Complete the Parameters section of a docstring.
 
-    The shared parameters of the signature are added to those that the docstring describes
-    itself, in the signature's order. The docstring of a class also gets the constructor's defaults.
+    Shared parameters of the signature are added to those in the docstring, in the order of the
+    signature. The docstring of a class also gets the constructor's defaults.
     """
 
     def complete(thing: T) -> T:
@@ -63,6 +64,6 @@ def _entries(text: str) -> dict[str, tuple[str, str]]:
 
 def _with_default(line: str, description: str, defaults: dict[str, Any]) -> tuple[str, str]:
     names = line.partition(" : ")[0].split(", ")
-    # Several parameters that are all None are so once.
+    # Show a default once if several parameters share it.
     shown = dict.fromkeys(repr(defaults[name]).replace("'", '"') for name in names)
     return f"{line}, default={' and '.join(shown)}", description

@@ -11,12 +11,12 @@ from typing import Any
 import sklearn.exceptions
 
 PACKAGE = __name__.partition(".")[0]
-# What may call our estimators for a user, and what these use to call them.
+# Packages that call our estimators on a user's behalf, and what they use to do so.
 BETWEEN = {"sklearn", "joblib", "contextlib", "threading", "concurrent", "multiprocessing", "runpy"}
 
 
 class ModelFileError(ValueError):
-    """A model file or a checkpoint cannot be used; the message says what is wrong with it."""
+    """A model file or checkpoint cannot be used; the message says why."""
 
 
 class CheckpointWarning(UserWarning):
@@ -24,13 +24,13 @@ class CheckpointWarning(UserWarning):
 
 
 class ConstantOutcomeWarning(UserWarning):
-    """The training outcomes are all equal, so the model is a constant without uncertainty."""
+    """All training outcomes are equal, so the model predicts a constant without uncertainty."""
 
 
 class ConvergenceWarning(sklearn.exceptions.ConvergenceWarning):  # type: ignore[misc]
-    """The chains disagree, so intervals of f may be too narrow; the message says what to try.
+    """The chains disagree, so intervals of f may be too narrow; the message suggests a fix.
 
-    It is a subclass of scikit-learn's warning of that name, so a filter for that one works too.
+    A subclass of scikit-learn's `ConvergenceWarning`, so filters for that class apply too.
     """
 
 
@@ -42,8 +42,8 @@ class DoubtfulColumnWarning(UserWarning):
     """
 
     REMEDY = (
-        'Drop such a column or turn it into numbers, ISO dates with dates="auto"; if it is a '
-        "category after all, name it in categorical_features."
+        'Drop it, or convert it to numbers (dates="auto" converts ISO dates). If it is '
+        "categorical, list it in categorical_features."
     )
 
     # Where some dates are not in ISO 8601, which dates="auto" does not read.
@@ -70,19 +70,19 @@ class DoubtfulColumnWarning(UserWarning):
 
 
 class ManyClassesWarning(UserWarning):
-    """A classifier got more than a hundred different numbers, which may not be labels at all."""
+    """A classifier got more than 100 distinct numbers as labels; y may be a quantity."""
 
 
 class TimeLimitWarning(UserWarning):
-    """The time limit `max_seconds` was reached; the fit has fewer draws than were asked for."""
+    """The fit reached `max_seconds` and has fewer draws than requested."""
 
 
 def warn_caller(message: str | Warning, category: type[Warning] = UserWarning) -> None:
-    """Warn at the line that led here and that its user can change.
+    """Issue a warning that points at the user's own line of code.
 
-    That is the innermost line outside this package, scikit-learn and joblib, so that a warning of
-    a fit in a pipeline or in a cross-validation points at the call of these. In a worker of
-    joblib, which has no such line, it is the innermost outside this package.
+    That is the innermost line outside this package, scikit-learn and joblib. A warning from a fit
+    inside a pipeline or a cross-validation thus points at the call that started it. A joblib
+    worker has no such line; there it is the innermost line outside this package.
     """
     frames = list(_stack(sys._getframe()))
     names = [_package(frame) for frame in frames]
@@ -145,6 +145,6 @@ def _stack(frame: FrameType | None) -> Iterator[FrameType]:
 def _package(frame: FrameType) -> str:
     name = frame.f_globals.get("__name__")
     if name == "__main__":
-        # Of a worker of joblib, which is run by `python -m`, this is joblib's.
+        # joblib starts its workers with `python -m`; their package is joblib.
         name = frame.f_globals.get("__package__") or name
     return str(name).partition(".")[0]

@@ -20,7 +20,7 @@ Auto = Literal["auto"]
 
 # The largest magnitude of y: sums and predictive noise still fit into float64.
 LARGEST_OUTCOME = 1e300
-# The largest weight of a label that the engine takes, and how near to a whole number it rounds.
+# The largest label weight the engine accepts, and the tolerance for treating weights as integers.
 LARGEST_LABEL_WEIGHT = 2**20
 WHOLE = 1e-9
 
@@ -48,7 +48,7 @@ def check_number(
 ) -> float:
     """Return a finite real parameter between `low` and `high`.
 
-    `closed` names the ends that are themselves allowed: "neither", "left", "right" or "both".
+    `closed` names the endpoints that are allowed: "neither", "left", "right" or "both".
     """
     left, right = closed in ("left", "both"), closed in ("right", "both")
     allowed = f"a number in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
@@ -76,14 +76,14 @@ def check_pair(name: str, value: object) -> tuple[float, float]:
 def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> Any:
     """Return a parameter that must be one of a few values."""
     for choice in allowed:
-        # `1 == True`, so the type has to agree as well.
+        # `1 == True`, so compare the types as well.
         if type(value) is type(choice) and value == choice:
             return choice
     raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}.")
 
 
 def check_seed(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    """Return scikit-learn's random state; an error names the parameter."""
+    """Return the random state as scikit-learn does; the error names the parameter."""
     try:
         state: np.random.RandomState = check_random_state(random_state)
     except ValueError as error:
@@ -95,7 +95,7 @@ def check_seed(random_state: int | np.random.RandomState | None) -> np.random.Ra
 
 
 def effective_jobs(n_jobs: int | None) -> int:
-    """Return how many jobs `n_jobs` means here, as joblib counts (None: 1, or the context's)."""
+    """Resolve `n_jobs` to a number of jobs as joblib does (None: 1, unless a context sets it)."""
     if n_jobs is not None and (
         isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer))
     ):
@@ -138,9 +138,9 @@ def _one_dimensional(y: object, n_rows: int) -> NDArray[Any]:
 
 
 def check_target_name(given: Any, y: object) -> str | None:
-    """Return what the outcome is called: as given, or as the Series or frame of it is."""
+    """Return the name of the outcome: the given one, or that of the Series or data frame."""
     if given is not None and not (isinstance(given, str) and given.strip()):
-        raise ValueError(f"target_name={given!r} must be None or a text that is not empty.")
+        raise ValueError(f"target_name={given!r} must be None or a non-empty string.")
     names = [given, getattr(y, "name", None), *list(getattr(y, "columns", []))[:1]]
     return next((name for name in names if isinstance(name, str) and name.strip()), None)
 
@@ -155,19 +155,19 @@ def check_outcome(y: object, n_rows: int) -> NDArray[np.float64]:
     text = array.dtype.kind in "US" or any(isinstance(v, (str, bytes)) for v in array.tolist())
     try:
         if text:
-            raise TypeError("it holds text")
+            raise TypeError("it contains text")
         values = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
-            f"y must hold numbers, but its dtype is {array.dtype} ({error}). Convert it, or use "
-            "ObliqueBARTClassifier if these are labels."
+            f"y must be numeric, but its dtype is {array.dtype} ({error}). Convert it, or use "
+            "ObliqueBARTClassifier if y contains labels."
         ) from error
-    _require_finite("y", values, "drop these rows, or give a finite value")
+    _require_finite("y", values, "drop these rows, or fill in a finite value")
     largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST_OUTCOME:
         raise ValueError(
-            f"y reaches {largest:.3g} in magnitude, more than {LARGEST_OUTCOME:g}: "
-            "use a larger unit of y."
+            f"y contains a value of magnitude {largest:.3g}; the limit is {LARGEST_OUTCOME:g}. "
+            "Rescale y."
         )
     return values
 
@@ -176,7 +176,7 @@ def check_labels(y: object, n_rows: int) -> NDArray[Any]:
     """Return the labels of a classification as an array that can be sorted."""
     array = _one_dimensional(y, n_rows)
     if isinstance(y, (list, tuple)) and array.dtype.kind == "U":
-        # NumPy has turned the whole list into text, though some of it was not.
+        # NumPy has converted the whole list to text, even values that were not.
         array = np.array(y, dtype=object)
     if array.dtype.kind == "O":
         missing = np.array([_missing(value) for value in array], dtype=bool)
@@ -186,7 +186,7 @@ def check_labels(y: object, n_rows: int) -> NDArray[Any]:
         kinds = {"text" if isinstance(value, str) else "other" for value in array}
         if len(kinds) > 1:
             raise ValueError(
-                "y mixes text with other labels: convert them to one type, for example with "
+                "y mixes text and other labels: convert all labels to one type, for example with "
                 "astype(str)."
             )
         # Integers and booleans in an object column are labels too.
@@ -213,10 +213,10 @@ def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | N
     try:
         array = np.asarray(sample_weight)
         if array.dtype.kind == "c":
-            raise TypeError("they are complex")
+            raise TypeError("it is complex")
         weights = array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must hold numbers: {error}") from error
+        raise ValueError(f"sample_weight must be numeric: {error}") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
@@ -224,24 +224,24 @@ def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | N
             f"sample_weight has shape {weights.shape}, but X has {n_rows} rows: "
             f"pass one weight per row, shape ({n_rows},)."
         )
-    _require_finite("sample_weight", weights, "give every row a weight, 0 to leave it out")
+    _require_finite("sample_weight", weights, "give every row a weight, or 0 to ignore it")
     if (weights < 0).any():
         row = int(np.flatnonzero(weights < 0)[0])
         raise ValueError(
             f"sample_weight is negative at row {row} ({weights[row]:g}): "
-            "weights must be >= 0, where 0 leaves the row out."
+            "weights must be >= 0, and 0 ignores the row."
         )
     if not weights.any():
         raise ValueError(
-            "sample_weight is zero for every row: at least one weight must not be zero."
+            "sample_weight is zero for every row: at least one weight must be positive."
         )
     return weights
 
 
 def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
-    """Return a classifier's weights as integers, or None if some are fractions.
+    """Return a classifier's weights as integers, or None if some are not integers.
 
-    Weights are taken as whole if all of them are, to the last few bits.
+    Rounding errors in the last few bits are ignored.
     """
     whole = np.round(weights)
     if (np.abs(weights - whole) <= WHOLE * whole).all():
@@ -249,15 +249,15 @@ def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
             total = float(whole.sum())
         if total >= 2**31:
             raise ValueError(
-                f"sample_weight sums to {total:.3g}: a classifier's whole weights count "
-                "repetitions of a row, and together they must stay below 2^31."
+                f"sample_weight sums to {total:.3g}: integer weights of a classifier repeat rows, "
+                "and their sum must be less than 2^31."
             )
         return whole.astype(np.int64)
     largest = float(weights.max())
     if largest > LARGEST_LABEL_WEIGHT:
         raise ValueError(
-            f"sample_weight reaches {largest:.3g}: where some weights are fractions, a classifier "
-            f"takes at most {LARGEST_LABEL_WEIGHT}."
+            f"sample_weight contains {largest:.3g}: if any weight is not an integer, the weights "
+            f"of a classifier must be at most {LARGEST_LABEL_WEIGHT}."
         )
     return None
 
@@ -265,14 +265,14 @@ def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
 def count_rows(X: Any, owner: str) -> int:
     """Return the number of rows of a table before its values are read."""
     shape = getattr(X, "shape", None)
-    # The shape of a lazy table is not a number.
+    # A lazy table's shape does not contain integers.
     if isinstance(shape, tuple) and len(shape) > 0 and isinstance(shape[0], int):
         return shape[0]
     return read_table(X, owner).n_rows
 
 
 def _missing(value: object) -> bool:
-    # pandas' NA is known by name, because pandas may not be installed.
+    # pandas' NA is recognized by name, because pandas may not be installed.
     return value is None or type(value).__name__ == "NAType" or value != value
 
 

@@ -12,5 +12,5 @@ def main() -> None:
     try:
         app(prog_name="obliquebart")
     finally:
-        # On the way out there is nothing left to interrupt, and Python would write a traceback.
+        # Nothing is left to interrupt at exit, and Python would print a traceback.
         signal.signal(signal.SIGINT, signal.SIG_IGN)

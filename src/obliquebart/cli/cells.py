@@ -1,4 +1,4 @@
-"""What the cells of a column are: numbers, booleans or text, as pandas reads them by default."""
+"""The type of a column's cells: numbers, booleans or text, as pandas infers them by default."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from obliquebart.table.words import BOOLEANS, are_booleans
 
-# Those of pandas.read_csv.
+# The defaults of pandas.read_csv.
 MISSING = frozenset(
     [
         *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND"),
@@ -24,7 +24,7 @@ MISSING = frozenset(
 
 
 class FileColumn(ABC):
-    """A column of a file, before anybody has decided what it is."""
+    """A column of a file whose type is not yet decided."""
 
     @abstractmethod
     def values(self) -> NDArray[Any]:
@@ -32,11 +32,11 @@ class FileColumn(ABC):
 
     @abstractmethod
     def text(self, levels: Collection[Any] = ()) -> NDArray[Any]:
-        """Return text with None for missing; a level is never missing."""
+        """Return text with None for missing; the given levels never count as missing."""
 
     @abstractmethod
     def as_written(self) -> NDArray[Any]:
-        """Return what the file has, to be written to another file."""
+        """Return the cells unchanged, to write them to another file."""
 
 
 class TextColumn(FileColumn):
@@ -52,7 +52,8 @@ class TextColumn(FileColumn):
         if are_booleans(present):
             return self._booleans(len(present) < len(distinct))
         text = "".join(present)
-        # Python reads 1_000 and the digits of other scripts as numbers; data files mean text.
+        # Python reads 1_000 and the digits of other scripts as numbers; in data files they are
+        # text.
         if "_" not in text and text.isascii():
             numbers = self._numbers(len(present) < len(distinct))
             if numbers is not None:
@@ -73,7 +74,7 @@ class TextColumn(FileColumn):
         return np.array([known[cell] for cell in self._cells], dtype=object)
 
     def _numbers(self, has_missing: bool) -> NDArray[Any] | None:
-        """Return integers, or floats if there is another number or a missing one."""
+        """Return integers, or floats if a value is missing or not an integer."""
         if not has_missing:
             with contextlib.suppress(ValueError):
                 return _integers([int(cell) for cell in self._cells])
@@ -87,7 +88,7 @@ class TextColumn(FileColumn):
             values = [nan if cell in MISSING else float(cell) for cell in cells]
         except ValueError:
             return None
-        # Python also reads NAN, which is text to pandas.
+        # Python also accepts NAN, which pandas reads as text.
         if any(v != v and cell not in MISSING for v, cell in zip(values, cells, strict=True)):
             return None
         return np.array(values, dtype=np.float64)
@@ -102,7 +103,7 @@ def _integers(values: list[int]) -> NDArray[Any]:
 
 
 class TypedColumn(FileColumn):
-    """A column of a Parquet file, which says itself what it is."""
+    """A column of a Parquet file, which declares its type."""
 
     def __init__(self, series: nw.Series[Any]) -> None:
         self._series = series

@@ -25,25 +25,25 @@ from obliquebart.model.parameters import DEFAULTS, RUN_LENGTHS
 from obliquebart.study.cli import app as study
 
 LENGTH = RUN_LENGTHS["regression"]
-NOTHING_WRITTEN = "no draws were kept, and nothing was written."
+NOTHING_WRITTEN = "no draws were kept, so no model was saved."
 N_BURN = f"{LENGTH.n_burn}, or {RUN_LENGTHS['classification'].n_burn} for classes"
 
 app = typer.Typer(
-    help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
-    "see which columns matter.",
+    help="Oblique Bayesian additive regression trees: fit a model to a table, predict with "
+    "uncertainty, see which columns matter.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 something is wrong with the data or a file, 2 the command line "
-    "cannot be understood, 130 interrupted. Set OBLIQUEBART_DEBUG=1 for a traceback.",
+    epilog="Exit codes: 0 success, 1 invalid data or file, 2 invalid command line, "
+    "130 interrupted. Set OBLIQUEBART_DEBUG=1 for a traceback.",
 )
 
 Data = Annotated[
-    str, typer.Argument(help="CSV (also .gz, or - for standard input) or Parquet.", metavar="DATA")
+    str, typer.Argument(help="CSV (.csv, .csv.gz, or - for stdin) or Parquet file.", metavar="DATA")
 ]
 ModelFile = Annotated[
-    Path, typer.Argument(help="A model file that `fit` wrote.", metavar="MODEL", exists=False)
+    Path, typer.Argument(help="A model file saved by `fit`.", metavar="MODEL", exists=False)
 ]
 Target = Annotated[
     str | None,
@@ -52,12 +52,14 @@ Target = Annotated[
 Delimiter = Annotated[
     str | None,
     typer.Option(
-        help="Between the columns of CSV; guessed from the header. ', ' for a comma and a space."
+        help="CSV delimiter; by default guessed from the header. Use ', ' for comma and space."
     ),
 ]
-Decimal = Annotated[str, typer.Option(help="The decimal mark of CSV.")]
+Decimal = Annotated[str, typer.Option(help="Decimal mark of the CSV file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only results, warnings and errors.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")
+]
 NDraws = Annotated[
     str,
     typer.Option(
@@ -66,7 +68,7 @@ NDraws = Annotated[
     ),
 ]
 Jobs = Annotated[
-    int, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores. No result depends on it.")
+    int, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores. Never changes results.")
 ]
 
 
@@ -107,14 +109,14 @@ def fit(
     ] = None,
     task: Annotated[
         Literal["auto", "regression", "classification"],
-        typer.Option(help="auto: classes if the target is text or has two values."),
+        typer.Option(help="auto: classification if the target is text or has two values."),
     ] = "auto",
     categorical: Annotated[
         list[str] | None,
         typer.Option(
             "--categorical",
             "-c",
-            help="A column of numbers that are categories, as text always is; may be repeated.",
+            help="A numeric column to use as categorical (text always is); may be repeated.",
         ),
     ] = None,
     drop: Annotated[
@@ -123,11 +125,11 @@ def fit(
     ] = None,
     id_column: Annotated[
         str | None,
-        typer.Option("--id", help="A column that identifies the rows; left out of the model."),
+        typer.Option("--id", help="A column that identifies the rows; not used by the model."),
     ] = None,
     dates: Annotated[
         bool,
-        typer.Option("--dates", help="Turn dates such as 2024-05-02 into numbers (days)."),
+        typer.Option("--dates", help="Convert dates such as 2024-05-02 to numbers (days)."),
     ] = False,
     n_trees: Annotated[int, typer.Option(help="Number of trees.")] = DEFAULTS.n_trees,
     n_burn: Annotated[
@@ -136,18 +138,19 @@ def fit(
     n_draws: NDraws = str(LENGTH.n_draws),
     n_chains: Annotated[int, typer.Option(help="Independent chains.")] = LENGTH.n_chains,
     rules: Annotated[
-        Literal["oblique", "axis"], typer.Option(help="axis: one column per rule, classical BART.")
+        Literal["oblique", "axis"],
+        typer.Option(help="axis: one column per rule, as in classical BART."),
     ] = DEFAULTS.rules,
     random_state: Annotated[
         int | None, typer.Option("--random-state", "--seed", help="Seed; makes runs repeatable.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Another parameter of the model, as in --set p_change=0.2."),
+        typer.Option("--set", help="Any other model parameter, as in --set p_change=0.2."),
     ] = None,
     max_seconds: Annotated[
         float | None,
-        typer.Option(help="Stop after so many seconds, with the draws there are.", min=0.0),
+        typer.Option(help="Stop after this many seconds and keep the draws so far.", min=0.0),
     ] = None,
     checkpoint: Annotated[
         Path | None,
@@ -161,7 +164,7 @@ def fit(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a model to a table and write it to a file."""
+    """Fit a model to a table and save it to a file."""
     screen = Screen(as_json, quiet)
     path = output or _default_output(data, ".obart")
     _require_folder(path)
@@ -187,9 +190,9 @@ def fit(
     options = {"max_seconds": max_seconds, "checkpoint": checkpoint}
     is_interrupted = _fit(model, problem, **options, target_name=problem.target)
     seconds = time.perf_counter() - start
-    written = f"the model is in {path}, but its summary is not shown."
+    written = f"the model was saved to {path}, but its summary is not shown."
     with interrupted_only_after(written):
-        # The number of threads belongs to this machine, not to the model.
+        # The number of threads is a property of this machine, not of the model.
         model.set_params(n_jobs=None, progress="auto").save(path)
     with interrupted_after(written):
         screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
@@ -209,7 +212,7 @@ def fit(
 
 
 def _fit(model: Any, problem: fit_task.FitTask, **options: Any) -> bool:
-    """Fit, show the warnings, and say whether the user stopped it with draws to keep."""
+    """Fit, show the warnings, and return whether the user interrupted a usable fit."""
     interrupted = ""
     with warnings.catch_warnings():
         # The verdict is shown after the fit.
@@ -245,11 +248,11 @@ def predict(
     ] = 0.9,
     kind: Annotated[
         Literal["outcome", "mean"],
-        typer.Option(help="Intervals of a new outcome, or of its mean (regression)."),
+        typer.Option(help="Intervals for a new outcome, or for its mean (regression)."),
     ] = "outcome",
     id_column: Annotated[
         str | None,
-        typer.Option("--id", help="A column of DATA to write before the predictions, as it is."),
+        typer.Option("--id", help="A column of DATA to copy in front of the predictions."),
     ] = None,
     n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
@@ -275,7 +278,7 @@ def predict(
     else:
         write_table.write_columns(predictions, output)
     if output is not None:
-        screen.say(f"Wrote {file.n_rows} predictions to {output}.")
+        screen.say(f"Saved {file.n_rows} predictions to {output}.")
 
 
 @app.command()
@@ -284,10 +287,10 @@ def summary(
     model_file: ModelFile,
     data: Annotated[
         str | None,
-        typer.Argument(help="Rows at which to look at importance, f and errors.", metavar="[DATA]"),
+        typer.Argument(help="A table to compute importance and errors on.", metavar="[DATA]"),
     ] = None,
     target: Target = None,
-    rows: Annotated[int, typer.Option(help="Rows of DATA at which to look at f.")] = 10,
+    rows: Annotated[int, typer.Option(help="Rows of DATA to check convergence of f at.")] = 10,
     top: Annotated[int, typer.Option(help="Columns and pairs to list.", min=1)] = 10,
     rules: Annotated[
         bool, typer.Option("--rules", help="Also show which columns the rules of the trees use.")
@@ -334,7 +337,7 @@ def report(
     data: Data,
     target: Target = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The page.", show_default="MODEL.html")
+        Path | None, typer.Option("--output", "-o", help="HTML file.", show_default="MODEL.html")
     ] = None,
     title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     n_jobs: Jobs = -1,
@@ -343,7 +346,7 @@ def report(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write one self-contained HTML page with tables and pictures of a model."""
+    """Save a self-contained HTML page with tables and plots of a model."""
     from obliquebart.report import write_report
 
     screen = Screen(as_json, quiet)
@@ -353,20 +356,20 @@ def report(
     file = read_data(data, delimiter, decimal)
     X, y = _rows_for(model, file, target, required=True)
     write_report(model, X, y, path, title=title, source=Path(file.name).name)
-    screen.say(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
+    screen.say(f"Saved {path} ({path.stat().st_size / 1e6:.1f} MB).")
     screen.finish({"report": str(path), "bytes": path.stat().st_size})
 
 
 @app.command()
 @command
 def demo(
-    folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("obliquebart-demo"),
-    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = LENGTH.n_burn,
+    folder: Annotated[Path, typer.Argument(help="Output folder.")] = Path("obliquebart-demo"),
+    n_burn: Annotated[int, typer.Option(help="Burn-in sweeps per chain.")] = LENGTH.n_burn,
     n_draws: NDraws = str(LENGTH.n_draws),
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate a table, fit it, predict, and write a report, as the other commands do."""
+    """Simulate a table, then fit, predict and report with the other commands."""
     screen = Screen(quiet=quiet)
     folder.mkdir(parents=True, exist_ok=True)
     train, test = folder / "train.csv", folder / "test.csv"
@@ -376,8 +379,8 @@ def demo(
     sizes = ["--n-burn", str(n_burn), "--n-draws", n_draws]
     jobs = [] if n_jobs == -1 else ["--n-jobs", str(n_jobs)]
     screen.say(
-        "A simulated table: y jumps where age / 30 + bmi / 8 passes a line, which no rule with one "
-        "column can follow, and depends on the site. The last column is noise."
+        "A simulated table: y jumps when age / 30 + bmi / 8 exceeds a threshold, which no rule on "
+        "a single column can express. It also depends on the site. The noise column is irrelevant."
     )
     start = time.perf_counter()
     for words in (
@@ -424,8 +427,8 @@ def _default_output(data: str, suffix: str) -> Path:
 
 
 def _require_folder(path: Path) -> None:
-    """Find out before a long run that its result could not be written."""
+    """Check before a long run that its result can be saved."""
     if path.is_dir():
-        raise FileError(f"{path} is a folder; name a file.")
+        raise FileError(f"{path} is a folder; give the name of a file.")
     if not path.absolute().parent.is_dir():
-        raise FileError(f"There is no folder {path.absolute().parent} to write {path.name} to.")
+        raise FileError(f"Cannot save {path.name}: no folder {path.absolute().parent}.")

@@ -1,8 +1,8 @@
-"""Data files: CSV read as pandas does by default, Parquet by what is installed.
+"""Data files: CSV, read as pandas does by default, and Parquet, read by an installed library.
 
-The `csv` module splits CSV into cells; no data frame library is needed. `cells.py` says what the
-cells of a column are. The model decides for the columns that it knows, so that a later file with
-other values is read as the first one was.
+The `csv` module splits CSV into cells, so no data frame library is needed. `cells.py` infers the
+types of columns. A fitted model decides the types of its own columns, so that later files are
+read like the training file, whatever their values are.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ Backend = Literal["polars", "pyarrow"]
 
 
 class FileError(ValueError):
-    """A data file that cannot be used; the message names the file, the place and the remedy."""
+    """A data file cannot be used; the message names the file, the place and the remedy."""
 
 
 class DataFile:
@@ -45,7 +45,7 @@ class DataFile:
     Attributes
     ----------
     name : str
-        Of the file, for messages.
+        Name of the file, for messages.
     columns : dict of str to FileColumn
         In the order of the file.
     n_rows : int
@@ -57,10 +57,10 @@ class DataFile:
         self.columns = dict(columns)
         self.n_rows = n_rows
         if not self.columns or n_rows == 0:
-            raise FileError(f"{name} holds no data: it has {n_rows} rows below its header.")
+            raise FileError(f"{name} contains no data: it needs a header and at least one row.")
 
     def require(self, names: Sequence[str], what: str) -> None:
-        """Raise an error if a column is not there."""
+        """Raise an error if a column is missing from the file."""
         missing = [name for name in names if name not in self.columns]
         if missing:
             raise FileError(
@@ -71,10 +71,10 @@ class DataFile:
 
     def _hint(self, missing: str, what: str) -> str:
         if what[0] == "-" and all(part.strip() in self.columns for part in missing.split(",")):
-            return f" Give {what} once for each column."
+            return f" Repeat {what} for each column."
         if any(name.strip() == missing.strip() for name in self.columns):
             return (
-                " Spaces are part of a name; --delimiter ', ' reads a file with a space after each "
+                " Spaces are part of a column name; use --delimiter ', ' if a space follows each "
                 "comma."
             )
         near = _nearest(missing, list(self.columns))
@@ -83,14 +83,14 @@ class DataFile:
     def table(
         self, names: Sequence[str], rows: NDArray[np.intp] | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Return columns as a table for `fit`, their types inferred."""
+        """Return columns as a table for `fit`, with inferred types."""
         arrays = {name: self.columns[name].values() for name in names}
         return arrays if rows is None else {name: array[rows] for name, array in arrays.items()}
 
     def table_for(
         self, encoding: Encoding, rows: NDArray[np.intp] | None = None
     ) -> dict[str, NDArray[Any]]:
-        """Return the columns of a model as it knows them; others are left out."""
+        """Return only the columns of a model, with the types they had in training."""
         self.require(encoding.names, "the model was fitted with it")
         arrays = {}
         for name, known in zip(encoding.names, encoding.columns, strict=True):
@@ -105,16 +105,16 @@ class DataFile:
     def outcome(
         self, name: str, as_text: bool = False
     ) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
-        """Return the outcomes, and the rows that have one if not all do."""
+        """Return the outcomes, and the rows that have one (None if all do)."""
         self.require([name], "the target")
         column = self.columns[name]
         values = column.text() if as_text else column.values()
         present = np.array([value is not None and value == value for value in values.tolist()])
         if not present.any():
-            raise FileError(f"{self.name} has no value at all in the target column {name!r}.")
+            raise FileError(f"All values of the target column {name!r} of {self.name} are missing.")
         rows = None if present.all() else np.flatnonzero(present)
         known = values if rows is None else values[rows]
-        # Booleans with gaps are objects; without them they are booleans again.
+        # Booleans with missing values are objects; without these they are booleans again.
         plain = np.array(known.tolist()) if known.dtype.kind == "O" else known
         return plain if plain.dtype.kind in "biuf" else known, rows
 
@@ -122,17 +122,17 @@ class DataFile:
 def read_data(path: str, delimiter: str | None = None, decimal: str = ".") -> DataFile:
     """Read a CSV file (also .gz, or "-" for standard input) or a Parquet file.
 
-    Parquet is known by its name or its first bytes, everything else is CSV. Its `delimiter` is the
-    most frequent of comma, semicolon, tab and bar in the header unless given. With a space after
-    it, spaces after each delimiter are left out.
+    Parquet is recognized by the file's name or its first bytes; everything else is read as CSV.
+    By default, `delimiter` is the most frequent of comma, semicolon, tab and bar in the header. If
+    it ends with a space, spaces after delimiters are ignored.
     """
     if path == STDIN:
         return _parse_csv("standard input", sys.stdin, delimiter, decimal)
     file = Path(path)
     if file.is_dir():
-        raise FileError(f"{path} is a folder; give a CSV or Parquet file.")
+        raise FileError(f"{path} is a folder, not a CSV or Parquet file.")
     if not file.exists():
-        raise FileError(f"There is no file {path}.")
+        raise FileError(f"No such file: {path}.")
     if file.suffix.lower() in PARQUET or _starts_like_parquet(file):
         return _read_parquet(file)
     with _open_text(file) as stream:
@@ -151,7 +151,7 @@ def _starts_like_parquet(file: Path) -> bool:
 
 
 def _open_text(file: Path) -> TextIO:
-    # A byte order mark, as spreadsheets write it, is no part of the first name.
+    # The byte order mark that spreadsheets write is not part of the first name.
     if file.suffix.lower() == ".gz":
         return io.TextIOWrapper(gzip.open(file), encoding="utf-8-sig", newline="")
     return file.open(encoding="utf-8-sig", newline="")
@@ -174,7 +174,7 @@ def _parse_csv(name: str, stream: TextIO, delimiter: str | None, decimal: str) -
             "example with iconv -f latin1 -t utf-8."
         ) from error
     except (csv.Error, gzip.BadGzipFile, EOFError) as error:
-        raise FileError(f"{name} is damaged or no CSV file: {error}.") from error
+        raise FileError(f"{name} is damaged or not a CSV file: {error}.") from error
     cells = zip(*rows, strict=True) if rows else [()] * len(header)
     columns = {
         column: TextColumn(values, decimal) for column, values in zip(header, cells, strict=True)
@@ -183,16 +183,16 @@ def _parse_csv(name: str, stream: TextIO, delimiter: str | None, decimal: str) -
 
 
 def _rows(name: str, reader: Any, n_columns: int) -> list[list[str]]:
-    """Return the rows that are not blank; each must have a value for every column."""
+    """Return the non-blank rows; each must have one value per column."""
     rows = []
     for row in reader:
         if len(row) == n_columns:
             rows.append(row)
         elif "".join(row).strip():
             raise FileError(
-                f"{name}, line {reader.line_num}: {len(row)} values where the header names "
-                f"{n_columns} columns. Quote values that hold the delimiter, or name it with "
-                "--delimiter (', ' if there is a space after each comma)."
+                f"{name}, line {reader.line_num}: {len(row)} values, but the header has "
+                f"{n_columns} columns. Quote values that contain the delimiter, or set it with "
+                "--delimiter (', ' if a space follows each comma)."
             )
     return rows
 
@@ -203,17 +203,18 @@ def _guess_delimiter(header: str) -> str:
 
 
 def _names(name: str, header: list[str]) -> list[str]:
-    """Return the names of the columns; one without a name has a number, as in pandas."""
+    """Return the names of the columns; unnamed columns are numbered, as in pandas."""
     if not any(header):
-        raise FileError(f"{name} is empty: the first line must name the columns.")
+        raise FileError(f"{name} is empty: the first line must contain the column names.")
     if TextColumn(header, ".").values().dtype.kind in "iuf":
         raise FileError(
-            f"{name} starts with numbers ({_listed(header)}): the first line must name the columns."
+            f"{name} starts with numbers ({_listed(header)}): the first line must contain the "
+            "column names."
         )
     names = [column or f"Unnamed: {j}" for j, column in enumerate(header)]
     twice = [column for column, count in Counter(names).items() if count > 1]
     if twice:
-        raise FileError(f"{name} names {_listed(twice)} more than once in its first line.")
+        raise FileError(f"{name} has duplicate column names: {_listed(twice)}.")
     return names
 
 
@@ -227,8 +228,8 @@ def _read_parquet(file: Path) -> DataFile:
     try:
         frame: nw.DataFrame[Any] = nw.read_parquet(str(file), backend=backend)
     except Exception as error:
-        # Each library has errors of its own for a file that is none.
-        raise FileError(f"{file} is damaged or no Parquet file: {error}") from error
+        # Each library raises its own errors for files that are not Parquet.
+        raise FileError(f"{file} is damaged or not a Parquet file: {error}") from error
     columns = {name: TypedColumn(frame.get_column(name)) for name in frame.columns}
     return DataFile(str(file), columns, len(frame))
 

@@ -1,4 +1,4 @@
-"""What `fit` is asked to do: which columns and outcomes, and by which estimator."""
+"""The task of the `fit` command: which columns, which outcome, which estimator."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TAKEN_AS = {
 
 
 class ColumnChoices(NamedTuple):
-    """What the user says about columns."""
+    """The user's choices about columns."""
 
     categorical: Sequence[str] = ()
     drop: Sequence[str] = ()
@@ -44,17 +44,16 @@ class ColumnChoices(NamedTuple):
     dates: Dates = None
 
     def check(self, file: DataFile, target: str) -> None:
-        """Raise an error if a column is not there or has two roles."""
+        """Raise an error if a column is missing or has two roles."""
         file.require([*self.categorical], "--categorical")
         file.require([*self.drop], "--drop")
         if target in (*self.categorical, *self.drop):
-            raise FileError(f"{target!r} is the target and cannot be in --categorical or --drop.")
+            raise FileError(f"The target {target!r} cannot be in --categorical or --drop.")
         if self.id_column is not None:
             file.require([self.id_column], "--id")
             if self.id_column in (target, *self.categorical):
                 raise FileError(
-                    f"{self.id_column!r} identifies the rows (--id), so it cannot be the target or "
-                    "in --categorical."
+                    f"The --id column {self.id_column!r} cannot be the target or in --categorical."
                 )
 
     def columns(self, file: DataFile, target: str) -> list[str]:
@@ -65,7 +64,7 @@ class ColumnChoices(NamedTuple):
 
 @dataclass(frozen=True)
 class FitTask:
-    """What to fit: a table, its outcomes, and how they were understood."""
+    """What to fit: a table, its outcomes, and how they are interpreted."""
 
     file: DataFile
     target: str
@@ -80,11 +79,11 @@ class FitTask:
         words = f"{len(self.y)} rows, {len(self.X)} columns. Target {self.target!r}: "
         words += f"{self.estimator._likelihood.describe(self.y)}."
         if self.n_dropped:
-            words += f" {self.n_dropped} rows without a target were left out."
+            words += f" Dropped {self.n_dropped} rows with a missing target."
         return words
 
     def table_of_types(self) -> RichTable:
-        """Return the columns and what they are taken for."""
+        """Return the columns and how each is used."""
         rows = [
             [name, taken_as, describe(self._table.column(j), taken_as)]
             for j, (name, taken_as) in enumerate(self.taken_as.items())
@@ -92,7 +91,7 @@ class FitTask:
         more = len(rows) - SHOWN_TYPES
         if more > 0:
             rows = [*rows[:SHOWN_TYPES], [f"{more} more", "", ""]]
-        return plain_table(f"Columns of {self.file.name}", ["column", "taken as", "values"], rows)
+        return plain_table(f"Columns of {self.file.name}", ["column", "used as", "values"], rows)
 
     @cached_property
     def _table(self) -> Table:
@@ -100,7 +99,7 @@ class FitTask:
 
     @cached_property
     def taken_as(self) -> dict[str, str]:
-        """What each column is taken for."""
+        """How each column is used."""
         roles = column_roles(self._table, list(self.choices.categorical), self.choices.dates)
         return {name: TAKEN_AS[role] for name, role in zip(self.X, roles, strict=True)}
 
@@ -110,7 +109,8 @@ class FitTask:
         unknown = [name for name in parameters if name not in known]
         if unknown:
             raise ValueError(
-                f"There is no parameter {unknown[0]!r}; there are {', '.join(sorted(known))}."
+                f"Unknown parameter {unknown[0]!r}. Valid parameters are "
+                f"{', '.join(sorted(known))}."
             )
         chosen = {
             "categorical_features": list(self.choices.categorical) or "auto",
@@ -119,7 +119,7 @@ class FitTask:
         return self.estimator(**{**chosen, **parameters})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the task for JSON."""
         return {
             "target": self.target,
             "task": self.estimator._likelihood.task,
@@ -130,7 +130,7 @@ class FitTask:
 
 
 def describe(column: Column, taken_as: str) -> str:
-    """Return a few words about the values of a column."""
+    """Describe the values of a column briefly."""
     try:
         if taken_as == "date":
             words, missing = _describe_numbers(column.days(), as_date)
@@ -139,7 +139,7 @@ def describe(column: Column, taken_as: str) -> str:
         else:
             words, missing = _describe_numbers(column.numbers(), partial(plain, digits=6))
     except ColumnError:
-        # `fit` names all such columns at once.
+        # `fit` reports all such columns in one error.
         return "cannot be used"
     n_missing = int(missing.sum())
     return words + (f"; {n_missing} missing" if n_missing else "")
@@ -148,7 +148,7 @@ def describe(column: Column, taken_as: str) -> str:
 def _describe_levels(factor: Factor) -> tuple[str, NDArray[np.bool_]]:
     levels = list(map(str, factor.values))
     shown = ", ".join(levels[:4]) + (", …" if len(levels) > 4 else "")
-    return f"{len(levels)} different: {shown}", factor.codes < 0
+    return f"{len(levels)} levels: {shown}", factor.codes < 0
 
 
 def _describe_numbers(
@@ -156,24 +156,24 @@ def _describe_numbers(
 ) -> tuple[str, NDArray[np.bool_]]:
     missing = np.isnan(values)
     if missing.all():
-        return "no value", missing
+        return "no values", missing
     words = f"{write(float(np.nanmin(values)))} to {write(float(np.nanmax(values)))}"
     if len(values) > 2 and (np.diff(values) == 1.0).all():
-        words += ", one by one: a row number?"
+        words += ", increasing by 1: a row number?"
     return words, missing
 
 
 def read_task(file: DataFile, target: str, task: Any, choices: ColumnChoices) -> FitTask:
-    """Decide what each column is, and the task."""
+    """Decide the task and how to use each column."""
     choices.check(file, target)
     y, rows = file.outcome(target, as_text=False)
     names = choices.columns(file, target)
     if not names:
-        raise FileError(f"{file.name} has no column besides the target.")
+        raise FileError(f"{file.name} has no columns other than the target.")
     X = file.table(names, rows)
     is_text = y.dtype.kind == "O"
     if task == "regression" and is_text:
-        raise FileError(f"The target {target!r} holds text; it can be classes, but no regression.")
+        raise FileError(f"The target {target!r} contains text: use --task classification.")
     if task == "auto":
         task = "classification" if is_text or len(np.unique(y)) == 2 else "regression"
     estimator = BY_TASK[task]
@@ -190,7 +190,7 @@ def read_task(file: DataFile, target: str, task: Any, choices: ColumnChoices) ->
 
 
 def parse_draws(text: str) -> int | str:
-    """Read a number of draws; the estimator refuses other text than "auto"."""
+    """Read a number of draws; the estimator rejects any text other than "auto"."""
     try:
         return int(text)
     except ValueError:
@@ -198,7 +198,7 @@ def parse_draws(text: str) -> int | str:
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Read NAME=VALUE pairs; a value is a Python literal or text."""
+    """Parse NAME=VALUE pairs; a value is a Python literal or text."""
     parsed = {}
     for setting in settings:
         name, equals, text = setting.partition("=")

@@ -1,4 +1,4 @@
-"""What to do about a column, in terms of the command line."""
+"""How to fix problems with columns from the command line."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from obliquebart.exceptions import DoubtfulColumnWarning
 from obliquebart.table.problems import LATER, REMEDIES, ColumnError
 
 _LEAVE_OUT = "--drop NAME leaves the column out."
-_CORRECT = "Correct the file: the model was fitted to another type of column."
+_CORRECT = "Correct the file: the column had another type in training."
 
 _IN_FIT = {
     **REMEDIES,
-    "dates": f"--dates turns dates into numbers (days since 1970-01-01); {_LEAVE_OUT}",
+    "dates": f"--dates converts dates to numbers (days since 1970-01-01); {_LEAVE_OUT}",
     "times": f"Write times of day as numbers, for example hours since midnight; {_LEAVE_OUT}",
     "durations": f"Write durations as numbers, for example total seconds; {_LEAVE_OUT}",
     "nested": _LEAVE_OUT,
     "bytes": _LEAVE_OUT,
     "complex": _LEAVE_OUT,
     "other": _LEAVE_OUT,
-    "infinite": f"Write finite numbers, or nothing where a value is missing; {_LEAVE_OUT}",
+    "infinite": f"Write finite numbers, or leave the cell empty; {_LEAVE_OUT}",
     "too large": f"Write smaller numbers; {_LEAVE_OUT}",
-    "text": f"--categorical NAME makes the column a category; {_LEAVE_OUT}",
+    "text": f"--categorical NAME makes the column categorical; {_LEAVE_OUT}",
     "mixed": f"Write only text or only numbers; {_LEAVE_OUT}",
     "free text": "--drop NAME leaves the column out, and so does --id NAME, for a column that "
     "identifies the rows. --categorical NAME says that it is a category after all.",
@@ -29,7 +29,7 @@ _IN_FIT = {
 }
 _LATER = {
     **dict.fromkeys([*LATER, "times", "durations", "nested", "complex", "changed"], _CORRECT),
-    "infinite": "Write finite numbers, or nothing where a value is missing.",
+    "infinite": "Write finite numbers, or leave the cell empty.",
     "too large": "Write smaller numbers.",
     "mixed": "Write only text or only numbers.",
     "not dates": "Write dates as YYYY-MM-DD.",
@@ -48,7 +48,7 @@ _OTHER_DATES = (
 
 
 def error_in_words(error: ColumnError) -> str:
-    """Return the message of an error about columns."""
+    """Return the message of a column error, with command-line remedies."""
     return error.in_words(_IN_FIT, _LATER)
 
 

@@ -26,20 +26,20 @@ from obliquebart.table import Encoding
 
 
 def load_model(path: Path, n_jobs: int) -> Any:
-    """Return the model of a file, set to a number of threads."""
+    """Load a model and set its number of threads."""
     if not path.exists():
-        raise FileError(f"There is no file {path}.")
+        raise FileError(f"No such file: {path}.")
     return obliquebart.load(path).set_params(n_jobs=n_jobs)
 
 
 def encoding_of(model: Any) -> Encoding:
-    """Return how the model reads its columns."""
+    """Return the encoding of the model's columns."""
     encoding: Encoding = model._fitted.encoding
     return encoding
 
 
 def possible_targets(file: DataFile, model: Any) -> list[str]:
-    """Return the columns of a file that are none of the model's."""
+    """Return the columns of a file that the model does not use."""
     return [name for name in file.columns if name not in encoding_of(model).names]
 
 
@@ -52,13 +52,13 @@ def find_target(file: DataFile, model: Any) -> str | None:
 
 
 def has_text_labels(model: Any) -> bool:
-    """Say whether the model predicts text."""
+    """Return whether the model predicts text labels."""
     classes = model._fitted.classes
     return classes is not None and classes.dtype.kind not in "biuf"
 
 
 def summary_parts(summary: ModelSummary) -> list[Table | str]:
-    """Return tables, and the verdict in words."""
+    """Return the tables and the verdict."""
     parts: list[Table | str] = []
     for label, diagnostics in summary.diagnostics.items():
         parts.append(diagnostics_table(diagnostics, f"{label}: " if label else ""))
@@ -69,13 +69,13 @@ def summary_parts(summary: ModelSummary) -> list[Table | str]:
 
 
 NO_IMPORTANCE = (
-    "To see which columns matter, give a table: obliquebart summary MODEL DATA, for example the "
-    "training data."
+    "To see which columns matter, add a table such as the training data: obliquebart summary "
+    "MODEL DATA."
 )
 
 
 def importance(model: Any, X: Any) -> ImportanceTable | None:
-    """Return which columns matter for these rows or those of the training, if there are any."""
+    """Return the importance of columns on these or the training rows, or None without rows."""
     if X is None and model._fitted.training is None:
         return None
     table: ImportanceTable = model.importance(X)
@@ -83,7 +83,7 @@ def importance(model: Any, X: Any) -> ImportanceTable | None:
 
 
 def importance_parts(table: ImportanceTable | None, top: int) -> list[Table | str]:
-    """Return a table of the most important columns, or how to get one."""
+    """Return a table of the most important columns, or a hint on how to get one."""
     if table is None:
         return [NO_IMPORTANCE]
     overview = importance_overview(table, top)
@@ -91,7 +91,7 @@ def importance_parts(table: ImportanceTable | None, top: int) -> list[Table | st
 
 
 def findings(model: Any, top: int) -> dict[str, RuleOverview]:
-    """Return the rules of each posterior in numbers."""
+    """Return statistics about the rules of each posterior."""
     return {
         label: rule_overview(posterior, top)
         for label, posterior in labelled_posteriors(model).items()
@@ -113,7 +113,7 @@ def findings_parts(found: dict[str, RuleOverview]) -> list[Table | str]:
 
 
 def scores(model: Any, X: Any, y: Any) -> dict[str, float | None]:
-    """Return errors and coverages, None for those that are not defined."""
+    """Return errors and coverages; undefined ones are None."""
     values = evaluate(model, X, y, n_jobs=model.n_jobs).scores()
     return {name: value if math.isfinite(value) else None for name, value in values.items()}
 
@@ -131,7 +131,7 @@ def scores_parts(
 
 
 def model_to_dict(model: Any) -> dict[str, Any]:
-    """Return what a model is, for JSON."""
+    """Return a description of the model for JSON."""
     encoding = encoding_of(model)
     return {
         "model": type(model).__name__,
@@ -146,7 +146,7 @@ def model_to_dict(model: Any) -> dict[str, Any]:
 
 
 def model_parts(model: Any) -> list[Table | str]:
-    """Return a sentence about the model."""
+    """Describe the model in a sentence."""
     encoding = encoding_of(model)
     outcome = "" if model.target_name_ is None else f" of {model.target_name_!r}"
     words = f"{type(model).__name__}{outcome} with {encoding.p_cont} continuous and "
@@ -167,5 +167,7 @@ def predictions(model: Any, X: NamedArrays, coverage: float, kind: str) -> Named
 def with_id(file: DataFile, id_column: str, columns: NamedArrays) -> NamedArrays:
     """Return the predictions behind the column that identifies the rows."""
     if id_column in columns:
-        raise FileError(f"The predictions have a column {id_column!r}, too: rename that of --id.")
+        raise FileError(
+            f"The predictions already have a column {id_column!r}: rename the --id column."
+        )
     return {id_column: file.columns[id_column].as_written(), **columns}

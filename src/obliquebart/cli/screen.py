@@ -1,4 +1,4 @@
-"""What the commands write: words to standard error, results to standard output, exit codes."""
+"""Output of the commands: messages to stderr, results to stdout, exit codes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ R = TypeVar("R")
 
 
 def stderr_console() -> Console:
-    """Return a console for words; the width is the terminal's."""
+    """Return a console for messages, as wide as the terminal."""
     return Console(stderr=True, highlight=False)
 
 
@@ -44,10 +44,10 @@ def stdout_console() -> Console:
 
 
 class Screen:
-    """Where a command writes: tables for people, or one JSON document for programs.
+    """Output of a command: tables for people, or one JSON document for programs.
 
-    With `as_json` nothing but the result is written to standard output; with `quiet` words are left
-    out, but no errors and warnings.
+    With `as_json`, only the result is written to stdout. With `quiet`, messages are suppressed,
+    except for errors and warnings.
     """
 
     def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
@@ -57,12 +57,12 @@ class Screen:
         self._quiet = quiet
 
     def say(self, text: str) -> None:
-        """Write a sentence for people."""
+        """Write a message."""
         if not self._quiet:
             self._words.print(text, markup=False)
 
     def show_words(self, table: Table) -> None:
-        """Write a table that is not the result."""
+        """Write a table as a message, not as a result."""
         if not self._quiet:
             _print(self._words, table)
 
@@ -80,7 +80,7 @@ class Screen:
 
 
 def _print(console: Console, part: Table | str) -> None:
-    # A title of the table itself would be broken at the table's width.
+    # Rich would wrap the table's own title at the width of the table.
     if isinstance(part, Table):
         console.print(part.title, style="bold", markup=False)
         part.title = None
@@ -88,7 +88,7 @@ def _print(console: Console, part: Table | str) -> None:
 
 
 def command(function: Callable[P, R]) -> Callable[P, R]:
-    """Turn a user's mistake into a sentence and an exit code, and warnings into sentences."""
+    """Show user errors as messages with an exit code, and warnings as messages."""
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -102,7 +102,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 _complain("Interrupted", str(interrupt) or "the command did not finish.")
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:
-                # The reader has seen enough. Python would complain again when it closes stdout.
+                # The reader has closed the pipe. Python would complain again when closing stdout.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(BROKEN_PIPE) from None
             except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
@@ -116,7 +116,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
 
 @contextmanager
 def interrupted_after(what: str) -> Iterator[None]:
-    """Let an interrupt in here say what has already been done."""
+    """Make an interrupt in this block report what has been done."""
     try:
         yield
     except KeyboardInterrupt:
@@ -125,9 +125,9 @@ def interrupted_after(what: str) -> Iterator[None]:
 
 @contextmanager
 def interrupted_only_after(what: str) -> Iterator[None]:
-    """Let an interrupt in here wait until the end, and then say what has been done."""
+    """Delay an interrupt to the end of this block, then report what has been done."""
     if threading.current_thread() is not threading.main_thread():
-        # Others are never interrupted.
+        # Only the main thread receives interrupts.
         yield
         return
     waiting: list[int] = []
@@ -157,7 +157,7 @@ def _complain(kind: str, message: str) -> None:
 
 
 class _WarningsOnce:
-    """Shows a warning the first time a command has it: `predict` reads its table twice."""
+    """Shows each warning only once per command: `predict` reads its table twice."""
 
     def __init__(self) -> None:
         self._shown: set[str] = set()

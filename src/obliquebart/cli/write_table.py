@@ -16,7 +16,7 @@ NamedArrays = dict[str, NDArray[Any]]
 
 
 def columns_to_json(columns: NamedArrays) -> dict[str, Any]:
-    """Return columns as lists; what JSON does not have, such as dates, is text."""
+    """Return columns as lists; types that JSON lacks, such as dates, become text."""
     plain = (bool, int, float, str, type(None))
     return {
         name: [value if isinstance(value, plain) else str(value) for value in values.tolist()]
@@ -54,7 +54,7 @@ def _write_parquet(columns: NamedArrays, path: Path) -> None:
 
 
 def simulated_table(n_rows: int, seed: int) -> NamedArrays:
-    """Return the table of the demo."""
+    """Simulate the table of the demo."""
     rng = np.random.default_rng(seed)
     age, bmi = rng.uniform(20, 80, n_rows), rng.uniform(17, 33, n_rows)
     site = rng.choice(["north", "south", "east", "west"], n_rows)

@@ -1,1 +1,1 @@
-"""Numbers, tables and live displays as people read them: as text, and as HTML for notebooks."""
+"""Numbers, tables and live displays for people: text, and HTML for notebooks."""

@@ -1,6 +1,6 @@
-"""A part of a notebook's output that can be replaced, by the messages that every front end knows.
+"""Notebook output that updates in place, by messages that every front end supports.
 
-It needs no widgets: Jupyter, VS Code and Colab all replace output that has a name.
+It needs no widgets: Jupyter, VS Code and Colab can all replace output that has an identifier.
 """
 
 from __future__ import annotations
@@ -11,21 +11,21 @@ from typing import Any
 
 
 def in_notebook() -> bool:
-    """Say whether this process is the kernel of a notebook, and not a terminal."""
-    # Whoever runs in a kernel has imported it.
+    """Return whether this process is a notebook's kernel."""
+    # A kernel has always imported IPython.
     ipython = sys.modules.get("IPython")
     shell = None if ipython is None else ipython.get_ipython()
     return getattr(shell, "kernel", None) is not None
 
 
 class LiveOutput:
-    """Output of the present cell, shown at the first `show` and replaced by every other."""
+    """Output of the current cell: the first `show` creates it, later ones replace it."""
 
     def __init__(self) -> None:
         self._handle: Any = None
 
     def show(self, html: str, text: str) -> None:
-        """Show HTML, or the text where there is no HTML."""
+        """Show HTML, or the text if the front end has no HTML."""
         data = {"text/html": html, "text/plain": text}
         if self._handle is None:
             display: Any = import_module("IPython.display")

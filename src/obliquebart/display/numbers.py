@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-# Outside these, digits are harder to count than an exponent is to read.
+# Outside this range an exponent is easier to read.
 SMALLEST_PLAIN, LARGEST_PLAIN = 1e-5, 1e12
-# Below it a number has no separators, so that years stay years.
+# Smaller numbers have no separators, so that years look like years.
 SEPARATED_FROM = 10_000
 
 
@@ -64,7 +64,7 @@ def about(value: float, digits: int = 2) -> str:
 
 
 def fixed(value: float, decimals: int, *, separated: bool, short: bool = False) -> str:
-    """Return a number with so many decimals; a short one ends before the zeros after its point."""
+    """Format a number with a fixed number of decimals; `short` strips trailing zeros."""
     text = f"{value:,.{decimals}f}" if separated else f"{value:.{decimals}f}"
     if short and "." in text:
         text = text.rstrip("0").rstrip(".")
@@ -72,7 +72,7 @@ def fixed(value: float, decimals: int, *, separated: bool, short: bool = False) 
 
 
 def with_exponent(value: float, digits: int) -> str:
-    """Return a number such as 1.5e-9."""
+    """Format a number like 1.5e-9."""
     mantissa, _, exponent = f"{value:.{digits - 1}e}".partition("e")
     if "." in mantissa:
         mantissa = mantissa.rstrip("0").rstrip(".")
@@ -80,7 +80,7 @@ def with_exponent(value: float, digits: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time to wait in words."""
+    """Format a duration, rounded up."""
     if seconds < 90.0:
         return f"{max(math.ceil(seconds), 1)} s"
     minutes = math.ceil(seconds / 60.0)

@@ -1,4 +1,4 @@
-"""Tables of texts, and their HTML."""
+"""Tables of text, and their HTML."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import html
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-# Longer texts in a table need room, or a phone breaks them into a column of words.
+# Longer cells need a minimum width, or a phone wraps them after every word.
 LONG_WORD = 12
-# What notebooks need to show our tables as the report does; their colours stay their own. Their
-# styles align all cells right, with rules that are more specific than these.
+# Makes tables in notebooks look as in the report, in the notebook's own colours. Notebooks align
+# all cells right with more specific rules, hence `!important`.
 NOTEBOOK_STYLE = """<style>
 .obliquebart table { border-collapse: collapse; margin: 0.25em 0 0.75em; }
 .obliquebart caption { text-align: left; font-weight: 600; white-space: nowrap; padding: 0.2em 0; }
@@ -25,7 +25,7 @@ NOTEBOOK_STYLE = """<style>
 
 
 class TextTable(NamedTuple):
-    """A table with texts in its cells."""
+    """A table whose cells are text."""
 
     title: str
     headings: list[str]
@@ -33,12 +33,12 @@ class TextTable(NamedTuple):
 
 
 def is_numeric(text: str) -> bool:
-    """Say whether a cell should be aligned right: a number, an interval, or nothing."""
+    """Return whether a cell should be aligned right: a number, an interval, or empty."""
     return text in ("", "fixed") or set(text.replace(" to ", "")) <= set("0123456789.,+-±e%×–∞ ")
 
 
 def aligned(table: Sequence[Sequence[str]]) -> list[str]:
-    """Return the lines of a table: the first column to the left, the others to the right."""
+    """Return the lines of a table, its first column aligned left and the others right."""
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     return [
         "  ".join(
@@ -50,7 +50,7 @@ def aligned(table: Sequence[Sequence[str]]) -> list[str]:
 
 
 def escape(text: str) -> str:
-    """Return text that is no markup."""
+    """Escape text for HTML."""
     return html.escape(text)
 
 
@@ -59,9 +59,10 @@ def html_table(
     heading: Callable[[str], str] = escape,
     row_heading: Callable[[str], str] = escape,
 ) -> str:
-    """Return a `table` element with numbers on the right.
+    """Return a `table` element with numbers aligned right.
 
-    `heading` makes HTML of the title and the headings, `row_heading` of the first cell of a row.
+    `heading` renders the title and the column headings as HTML, `row_heading` the first cell of
+    each row.
     """
     classes = [_class_of(j, [row[j] for row in table.rows]) for j in range(len(table.headings))]
     head = "".join(
@@ -83,7 +84,7 @@ def html_table(
 
 
 def notebook_html(parts: Sequence[TextTable | str]) -> str:
-    """Return tables and sentences as a notebook shows them."""
+    """Return tables and sentences as HTML for notebooks."""
     body = "".join(
         f"<p>{escape(part)}</p>" if isinstance(part, str) else html_table(part) for part in parts
     )
@@ -91,7 +92,7 @@ def notebook_html(parts: Sequence[TextTable | str]) -> str:
 
 
 def _class_of(j: int, cells_of_column: list[str]) -> str:
-    """Return the class of a column: numbers to the right, long words with room for them."""
+    """Return the CSS class of a column: numbers, long text, or none."""
     if j > 0 and all(map(is_numeric, cells_of_column)):
         return ' class="number"'
     return ' class="words"' if max(map(len, cells_of_column), default=0) > LONG_WORD else ""

@@ -1,4 +1,4 @@
-"""Words for what is predicted, the same in pictures, tables and pages."""
+"""Names for what is predicted, shared by plots, tables and pages."""
 
 from __future__ import annotations
 

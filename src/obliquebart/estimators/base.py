@@ -59,7 +59,7 @@ from obliquebart.validation import (
 RandomState = int | np.random.RandomState | None
 Self = TypeVar("Self", bound="ObliqueBART")
 
-# What an estimate of the noise may take of a limited time; without one there is a loose prior.
+# The share of `max_seconds` for estimating the noise; without an estimate the prior is vague.
 NOISE_SHARE = 0.25
 _HYPERPARAMETERS = tuple(Hyperparameters.__dataclass_fields__)
 
@@ -74,32 +74,32 @@ class FitOptions(NamedTuple):
     def open_checkpoint(
         self, identity: Identity, seeds: list[int], random_state: RandomState
     ) -> Checkpoint | None:
-        """Return the checkpoint of a fit, if there is to be one."""
+        """Return the checkpoint of a fit, or None if the user wants none."""
         if self.path is not None:
             any_seed = random_state is None
             return Checkpoint(self.path, self.every, identity, seeds, any_seed=any_seed)
         if self.every is not None:
-            raise ValueError("checkpoint_every says how often, but not where: give checkpoint too.")
+            raise ValueError("checkpoint_every requires checkpoint: pass the path of a file.")
         return None
 
 
 class Sampled(NamedTuple):
-    """The posteriors of a model, and what to tell a user who interrupted their chains."""
+    """The posteriors of a model, and the message if the user interrupted the chains."""
 
     posteriors: list[Posterior]
     interrupted: str | None = None
 
     def raise_if_interrupted(self) -> None:
-        """Raise KeyboardInterrupt, after the model has taken its posteriors."""
+        """Raise KeyboardInterrupt; call this after the model has stored its posteriors."""
         if self.interrupted is not None:
             raise KeyboardInterrupt(self.interrupted)
 
 
 class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimator):
-    """The base of the estimators; each says by which likelihood it models outcomes."""
+    """Base class of the estimators; each has its own likelihood."""
 
     _likelihood: ClassVar[Likelihood]
-    # The key in `ESTIMATORS` that a model file has; a user's subclass is saved as its base.
+    # The key in `ESTIMATORS` used in model files; a user's subclass is saved as its base class.
     _saved_as: ClassVar[str]
 
     n_trees: int
@@ -120,7 +120,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                 setattr(self, name, value)
 
     def _checked_parameters(self) -> tuple[CheckedHyperparameters, RunLength]:
-        """Return the parameters as plain values, or raise an error that names a wrong one."""
+        """Return the parameters as plain values; raise an error if one is invalid."""
         parameters = self.get_params(deep=False)
         given = {name: parameters[name] for name in _HYPERPARAMETERS if name in parameters}
         FitProgress(self.progress)
@@ -146,19 +146,19 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         )
         if parameters.min_samples_leaf > table.n_rows:
             raise ValueError(
-                f"min_samples_leaf={parameters.min_samples_leaf} is more than the {table.n_rows} "
-                "training rows: no tree could have a leaf."
+                f"min_samples_leaf={parameters.min_samples_leaf} is larger than the number of "
+                f"training rows ({table.n_rows})."
             )
         outcome = self._likelihood.encode(values, weights)
         keys = training_keys(table, values if outcome.classes is None else outcome.values, rows)
         return encoding, TrainingProblem(table, outcome), keys
 
     def _class_weights(self, outcome: Outcome) -> NDArray[np.float64] | None:  # noqa: ARG002
-        """Return what the probabilities of the classes are multiplied by, where there are such."""
+        """Return the factors for the class probabilities, if any."""
         return None
 
     def _training_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
-        """Encode rows as `fit` does."""
+        """Encode data as `fit` does."""
         return self._read(self._checked_parameters()[0], X, y, sample_weight)[1]
 
     def fit(
@@ -177,27 +177,28 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
-            NumPy, pandas, polars, PyArrow or anything else that narwhals reads.
+            NumPy, pandas, polars, PyArrow or any other table that narwhals supports.
         y : array-like of shape (n,)
-            Finite numbers; for a classifier labels: text, integers or booleans.
+            Finite numbers for a regressor; text, integers or booleans for a classifier.
         sample_weight : array-like of shape (n,), optional
-            The noise of row i has variance sigma² / sample_weight[i]. For a classifier: how many
-            times row i counts, which may be a fraction. In both, 0 leaves the row out.
+            The noise of row i has variance sigma² / sample_weight[i]. For a classifier, row i
+            counts sample_weight[i] times, which need not be an integer. Rows of weight 0 are
+            ignored.
         max_seconds : float, optional
-            Time after which the chains stop, by the clock; classes share it. With
-            ``n_draws="auto"`` it takes the place of the CPU seconds, and a round is not begun
-            unless there is time for half of it. If the time is up in the first round, or before
-            `n_draws` draws, the fit keeps those that there are and warns. The draws depend on the
-            speed of the machine. On joblib's process backends, too, every chain stops in time.
+            Wall time after which the chains stop; all classes share it. With ``n_draws="auto"``
+            it replaces the limit on CPU seconds, and a round starts only if there is time for at
+            least half of it. If the first round, or a fixed `n_draws`, does not finish in time,
+            the fit keeps the draws so far and warns. The draws depend on the speed of the machine.
+            The limit also applies on joblib's process backends.
         checkpoint : str or path, optional
-            A file in which the chains are saved while they run. If the process dies, the same
-            call goes on from there, and the draws are those of an undisturbed fit, bit for bit.
-            The file is left behind at the end; one of another fit is refused.
+            A file in which to save the chains while they run. If the process dies, the same call
+            continues from the file and gives the same draws, bit for bit, as an uninterrupted
+            fit. The file is kept at the end; the checkpoint of a different fit raises an error.
         checkpoint_every : int, optional
-            Sweeps after which a chain is saved; by default it is about once a minute.
+            Number of sweeps between saves of a chain; by default, about once a minute.
         target_name : str, optional
-            What plots, reports and notebooks call y. By default it is the name of y, if that is a
-            Series with a name.
+            Name of y in plots, reports and notebooks. By default, the name of y if it is a Series
+            with a name.
 
         Returns
         -------
@@ -206,11 +207,10 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         Raises
         ------
         KeyboardInterrupt
-            After Ctrl-C. The model keeps the draws so far, if every chain of every class can keep
-            some, and can be used; the message says how many. It is raised all the same, so that
-            `cross_val_score`, `GridSearchCV` and scripts stop and no shortened fit is scored
-            unnoticed. In a notebook the next cell has the model; a script catches the exception
-            if it is to go on.
+            After Ctrl-C. If every class has draws, the model keeps them and can be used; the
+            message gives their number. The exception is raised in any case, so that
+            `cross_val_score`, `GridSearchCV` and scripts stop instead of scoring a shortened fit.
+            In a notebook, the next cell can use the model; a script can catch the exception.
         """
         limit = None
         if max_seconds is not None:
@@ -260,19 +260,19 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
     def sample_more(
         self: Self, n_draws: int, X: Any = None, y: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Go on with the chains of a finished fit.
+        """Continue the chains of a finished fit.
 
-        The model then is the same, bit for bit, as if `fit` had been asked for as many draws, with
-        the `n_burn` and `n_thin` of `posterior_.schedule`. For this a fitted model keeps its
+        The result is the same, bit for bit, as that of `fit` with the total number of draws and
+        the `n_burn` and `n_thin` of `posterior_.schedule`. For this, a fitted model keeps its
         encoded training data in memory, 4 bytes per value.
 
         Parameters
         ----------
         n_draws : int
-            Draws that each chain keeps in addition, as many sweeps apart as those it has.
+            Additional draws per chain, with the same thinning as the existing ones.
         X, y, sample_weight : optional
-            The training data, as they were in `fit`. They are needed after `load` or `pickle`,
-            unless the file was saved with `include_data=True`; others are refused.
+            The training data, exactly as passed to `fit`. Required after `load` or `pickle`,
+            unless the file was saved with `include_data=True`. Different data raise an error.
 
         Returns
         -------
@@ -281,8 +281,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         Raises
         ------
         KeyboardInterrupt
-            After Ctrl-C, as from `fit`. The model has the draws that every chain of every class
-            has added.
+            After Ctrl-C, as in `fit`. The model keeps the new draws that every chain of every
+            class has completed.
 
         Examples
         --------
@@ -328,21 +328,21 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         return self
 
     def _same_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
-        """Return the data of the fit: those that were kept, or the given ones if they are it."""
+        """Return the training data: the stored data, or the given data if they are the same."""
         fitted = self._fitted
         if X is None:
             if fitted.training is None:
                 raise ValueError(
                     "This model was loaded without its training data: pass the X and y of fit (and "
-                    "sample_weight, if there was one) to sample_more."
+                    "sample_weight, if used) to sample_more."
                 )
             return fitted.training
         problem = self._training_problem(X, y, sample_weight)
         other = differences(fitted.fingerprint, problem.fingerprint())
         if other:
             raise ValueError(
-                "The chains can only go on with the training data of fit, but "
-                f"{' and '.join(other)} {'is' if len(other) == 1 else 'are'} not the same."
+                "The chains can only continue with the training data of fit, but "
+                f"{' and '.join(other)} {'differs' if len(other) == 1 else 'differ'}."
             )
         return problem
 
@@ -354,7 +354,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         problem: TrainingProblem,
         options: FitOptions,
     ) -> Sampled:
-        """Return the posteriors of new chains, or of those that a checkpoint has saved."""
+        """Return the posteriors of new chains, or of chains continued from a checkpoint."""
         n_posteriors = len(self._likelihood.titles(problem.outcome.classes))
         first_round = length.first_round(n_posteriors)
         require_run_memory(problem.table.n_rows, parameters.n_trees, first_round, n_posteriors)
@@ -401,7 +401,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         problem: TrainingProblem,
         limit: TimeLimit | None = None,
     ) -> _core.Settings:
-        """Return the settings of one posterior; where they need it, the noise is estimated."""
+        """Return the settings of one posterior, after estimating the noise if necessary."""
         outcome, p_cont = problem.outcome, problem.table.p_cont
         noise = None
         if self._likelihood.wants_noise(parameters):
@@ -418,7 +418,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         """Return the posteriors with more draws of the same chains."""
         before = self._fitted.posteriors
         requests = [
-            # The state of a chain holds its random numbers, so no seed is needed.
+            # The state of a chain includes its random number generator, so no seed is needed.
             RunRequest(
                 problem.part(i),
                 settings_from_dict(posterior.settings),
@@ -448,7 +448,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         max_sweeps: int = 0,
         limit: TimeLimit | None = None,
     ) -> list[Run]:
-        """Run the chains of all posteriors, and show their progress."""
+        """Run the chains of all posteriors and show their progress."""
         outcome, likelihood = problem.outcome, self._likelihood
         units = likelihood.trace_units(outcome.scale)
         sampled = [scalar for scalar in likelihood.noise if scalar.sampled]
@@ -481,7 +481,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
 
 
 def _what_is_kept(kept: Posterior, first: Schedule) -> str:
-    return f"{kept.n_draws} of {first.n_draws} draws of {kept.n_chains} of {first.n_chains} chains"
+    draws = f"{kept.n_draws} of {first.n_draws} draws per chain"
+    return f"{draws}, from {kept.n_chains} of {first.n_chains} chains"
 
 
 def _interrupted_words(kept: Posterior, first: Schedule, is_auto: bool) -> str:
@@ -498,7 +499,7 @@ def _interrupted_words(kept: Posterior, first: Schedule, is_auto: bool) -> str:
 
 
 def _warn_if_out_of_time(runs: list[Run], kept: Posterior, first: Schedule) -> bool:
-    """Warn if the time was up in the first round; say whether."""
+    """Warn if time ran out in the first round; return whether it did."""
     is_first = any(run.schedule.n_burn == first.n_burn for run in runs)
     is_short = (kept.n_chains, kept.n_draws) != (first.n_chains, first.n_draws)
     if not (is_first and is_short and any(run.ending == "out of time" for run in runs)):

@@ -1,4 +1,4 @@
-"""Classification, with one model per class where there are more than two."""
+"""Classification, with one model per class if there are more than two."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     """Classification by probit ensembles of Bayesian trees with oblique rules.
 
     Two classes: P(y = 1) = Phi(offset + f(x)), sampled by the data augmentation of Albert and
-    Chib. More than two: one such model for each class against the rest, each probability divided
-    by their sum, draw by draw. That is a convenience, not a joint model of the classes.
+    Chib. More than two classes: one such model per class against the rest; in each draw the
+    probabilities are divided by their sum. That is a convenience, not a joint model of the
+    classes.
 
     Parameters
     ----------
@@ -53,48 +54,48 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         A number fixes the prior standard deviation of a leaf output on the probit scale. None
         samples it, with prior mode 3 / (k sqrt(n_trees)); "paper" fixes it there.
     class_weight : dict, "balanced" or None
-        What the probabilities of the classes are multiplied by, before they are divided by their
-        sum; labels that a dictionary does not name have weight 1. "balanced" gives
-        n / (n_classes n_k) to a class with n_k of the n training rows (or of their weights), so
-        that the classes count as equally frequent. See the notes.
+        Factors for the class probabilities, which are then divided by their sum. Labels missing
+        from a dictionary have weight 1. "balanced" gives a class with n_k of the n training rows
+        (or of their total weight) the weight n / (n_classes n_k), so that all classes count as
+        equally frequent. See Notes.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
     class_weight_ : ndarray of shape (n_classes,) or None
-        The weights of the classes, where `class_weight` is not None.
+        The weights of the classes, or None if `class_weight` is None.
     posteriors_ : dict of label to Posterior
-        For more than two classes one for each of them, in the order of `classes_`. For two classes
-        one, of the second label. For a single class none.
+        With more than two classes, one posterior per class, in the order of `classes_`. With two
+        classes, that of the second label. Empty with a single class.
     posterior_ : Posterior
-        The only one, for two classes.
+        The only posterior of a model with two classes.
     feature_importances_ : ndarray of shape (n_features,)
-        Shares of `importance()`, which sum to one; computed when first asked for.
+        Shares of `importance()`, scaled to sum to one; computed on first access.
     n_features_in_ : int
-        Columns of X.
+        Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns, where X had them.
+        Names of the columns, if X had names.
     target_name_ : str or None
-        What y is called.
+        Name of y.
 
     See Also
     --------
-    ObliqueBARTRegressor : The same for numbers.
+    ObliqueBARTRegressor : The same model for numeric outcomes.
 
     Notes
     -----
-    `sample_weight` says how often a row counts: the likelihood of a row of weight w is p^w, where p
-    is the probability of its label. A row of weight 3 is the same as three such rows, and a row of
-    weight 0 is left out. Weights may be fractions. They cost more time per sweep than whole ones,
-    and chains mix the more slowly the smaller the weights are.
+    A row with `sample_weight` w contributes p^w to the likelihood, where p is the probability of
+    its label. A row of weight 3 is equivalent to three identical rows, and a row of weight 0 is
+    ignored. Weights need not be integers, but other weights make sweeps slower, and small weights
+    slow down mixing.
 
-    `class_weight` changes the base rates, or the costs of errors, and not the posterior. All rows
-    are used as they are; then every draw of the probabilities is multiplied by the weights and
-    normalised, in `predict`, `predict_proba`, `predict_interval` and `predict_quantile`. That is
-    exact if the classes are as frequent elsewhere as the weights say, and loses no information.
-    Weights in the likelihood (`sample_weight`) would pretend that there are more or fewer rows.
-    `posterior_` and what is computed from it have no class weights.
+    `class_weight` changes the base rates, or the costs of errors, but not the posterior. The fit
+    uses all rows unchanged. `predict`, `predict_proba`, `predict_interval` and `predict_quantile`
+    then multiply every draw of the probabilities by the weights and normalise it. That is exact
+    if the class frequencies of new data differ from those in training by these factors, and no
+    information is lost. Weights in the likelihood (`sample_weight`) would act as if there were
+    more or fewer rows. `posterior_` and everything computed from it ignore class weights.
 
     Examples
     --------
@@ -143,7 +144,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         self.classes_: NDArray[Any] = np.asarray(fitted.classes)
         n_classes = len(self.classes_)
         self.class_weight_ = fitted.class_weights
-        # Of two classes the first needs no posterior of its own.
+        # With two classes, the first needs no posterior.
         modelled = self.classes_[1:] if n_classes == 2 else self.classes_
         self.posteriors_: dict[Any, Posterior] = dict(
             zip(modelled.tolist(), fitted.posteriors, strict=n_classes > 1)
@@ -166,8 +167,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         posteriors: dict[Any, Posterior] = self.__dict__.get("posteriors_", {})
         if len(posteriors) != 1:
             raise AttributeError(
-                "posterior_ exists for a fitted model with two classes; of more classes, "
-                "posteriors_[label] has that of each."
+                "posterior_ exists only for a fitted model with two classes. With more classes, "
+                "use posteriors_[label]."
             )
         (only,) = posteriors.values()
         return only
@@ -187,19 +188,19 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     def predict_proba(self, X: Any, return_draws: bool = False) -> FloatArray:
-        """Return the posterior mean of the class probabilities, or all their draws.
+        """Return the posterior mean of the class probabilities, or all draws of them.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
-            A Dask array or data frame gives a lazy result, if it is a mean.
+            A Dask array or data frame gives a lazy result, unless `return_draws` is True.
         return_draws : bool, default=False
-            Return every draw.
+            Return all draws instead of their mean.
 
         Returns
         -------
         ndarray of shape (n, n_classes) or (n_chains * n_draws, n, n_classes)
-            Columns in the order of `classes_`; a row sums to one.
+            Columns in the order of `classes_`; each row sums to one.
         """
         check_is_fitted(self)
         n_classes = len(self.classes_)
@@ -217,7 +218,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         Returns
         -------
         ndarray of shape (n, n_classes, 2)
-            Lower and upper end for each column of `predict_proba`.
+            Lower and upper limits for each column of `predict_proba`.
         """
         check_is_fitted(self)
         tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
@@ -255,7 +256,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
 
     def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
         if not self.posteriors_:
-            raise ValueError("A model of a single class has no draws to export.")
+            raise ValueError("A model with a single class has no draws to export.")
         observed.require_table(X)
         if observed.y is not None:
             labels = check_labels(observed.y, count_rows(X, type(self).__name__))
@@ -267,7 +268,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         )
 
     def _prediction_columns(self, X: Any, *_: Any) -> dict[str, NDArray[Any]]:
-        """Return what the command line writes."""
+        """Return the columns that the command line writes."""
         probability = self.predict_proba(X)
         columns = {"prediction": self.classes_[np.argmax(probability, axis=1)]}
         for code, label in enumerate(self.classes_.tolist()):

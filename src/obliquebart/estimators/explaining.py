@@ -1,4 +1,4 @@
-"""The part of the estimators that says which columns matter, and how."""
+"""Methods of the estimators for the importance and effects of columns."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from obliquebart.likelihood import Likelihood
 from obliquebart.table.encoded import EncodedTable
 
 NO_TABLE = (
-    "This model was loaded without its training data: pass a table, as in {call}. A model that is "
-    "saved with include_data=True keeps its own."
+    "This model was loaded without its training data: pass a table, as in {call}, or save the "
+    "model with include_data=True."
 )
 
 
@@ -45,14 +45,14 @@ class Explaining:
         max_draws: int = MAX_DRAWS,
         random_state: int | np.random.RandomState | None = 0,
     ) -> ImportanceTable:
-        """Say which columns matter: how much predictions change when a column is shuffled.
+        """Measure which columns matter: how much predictions change when a column is shuffled.
 
-        The share of a column is that of the variance of the predictions that is lost when its
-        values are exchanged among the rows: 0 for a column that does not matter, 1 for one without
-        which nothing is left. Columns that act together each count what they do together, so
-        shares may sum to more than 1. Predictions are f, or probabilities; with more than two
-        classes it is one ranking for all of them, and those of one class against the rest are
-        ``posteriors_[label].importance(X)``.
+        The share of a column is the fraction of the variance of the predictions that is lost when
+        its values are shuffled among the rows: 0 if the column does not matter, 1 if predictions
+        depend on nothing else. Interactions count for every column involved, so shares can sum to
+        more than 1. Predictions are f, or class probabilities. With more than two classes, one
+        ranking covers all of them; ``posteriors_[label].importance(X)`` gives the ranking of one
+        class against the rest.
 
         Parameters
         ----------
@@ -65,7 +65,7 @@ class Explaining:
         Returns
         -------
         ImportanceTable
-            A sequence of `Importance`, most important first, which prints as a table.
+            A sequence of `Importance`, most important first; it prints as a table.
 
         See Also
         --------
@@ -73,8 +73,8 @@ class Explaining:
 
         Notes
         -----
-        The interval is about the model: how far draws of the posterior differ. It is not about a
-        model that is fitted without the column, which may well use others in its place.
+        The interval shows how much the draws of the posterior differ. It says nothing about a
+        model fitted without the column, which may use other columns instead.
 
         Examples
         --------
@@ -112,14 +112,15 @@ class Explaining:
     ) -> Effect:
         """Return how predictions depend on one column, with intervals.
 
-        The average prediction over the rows if all of them had the same value of the column, for
-        several values of it: partial dependence. In the units of y for a regression; for a
-        classification the probability of the second class of two, or of each of more classes.
+        This is partial dependence: for several values of the column, the average prediction over
+        the rows if all of them had that value. A regression gives it in the units of y. A
+        classification gives the probability of the second of two classes, or of each class if
+        there are more.
 
         Parameters
         ----------
         X : table of shape (n, n_features) or None
-            The rows to average over. None is the training table, if the model still has it.
+            The rows to average over. None uses the training data, if the model has them.
 
         Returns
         -------
@@ -132,9 +133,8 @@ class Explaining:
 
         Notes
         -----
-        An effect is what the model says of changing one column alone. Where columns go together,
-        it averages over rows that do not exist; and it is not what would happen if someone changed
-        the column in the world.
+        An effect describes what the model predicts if one column changes alone. If columns are
+        correlated, it averages over rows that do not occur in the data. It is not a causal effect.
 
         Examples
         --------
@@ -168,16 +168,16 @@ class Explaining:
     def feature_importances_(self) -> NDArray[np.float64]:
         """The shares of `importance()` in the order of the columns, divided by their sum.
 
-        Computed when it is first asked for, from the training table; so scikit-learn's
-        `SelectFromModel` can choose columns.
+        Computed from the training data on first access. scikit-learn's `SelectFromModel` uses it
+        to select columns.
         """
         check_is_fitted(self)
         shares: NDArray[np.float64] | None = self.__dict__.get("_importances")
         if shares is None:
             if self._fitted.training is None:
                 raise AttributeError(
-                    "feature_importances_ needs the training data, and this model was loaded "
-                    "without: use importance(X), or save the model with include_data=True."
+                    "feature_importances_ needs the training data, but this model was loaded "
+                    "without them: use importance(X), or save the model with include_data=True."
                 )
             shares = self.importance().in_order(self._fitted.encoding.names)
             shares = shares / max(float(shares.sum()), np.finfo(np.float64).tiny)
@@ -185,7 +185,7 @@ class Explaining:
         return shares.copy()
 
     def _rows(self, X: Any, call: str) -> EncodedTable:
-        """Return a table's rows, or those of the training."""
+        """Return the encoded rows of a table, or the training rows if X is None."""
         if X is not None:
             return self._fitted.encoding.transform(X)
         if self._fitted.training is None:

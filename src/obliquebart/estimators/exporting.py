@@ -1,4 +1,4 @@
-"""The part of the estimators that hands the draws of a model to other packages."""
+"""Methods of the estimators that export draws to other packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Exporting(ABC):
 
     @abstractmethod
     def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
-        """Return ArviZ's object; `observed.y` is as the user gave it."""
+        """Return an ArviZ object; `observed.y` is as passed by the user."""
 
     def to_arviz(
         self,
@@ -29,26 +29,25 @@ class Exporting(ABC):
         rows: int | Sequence[int] = 10,
         random_state: int | np.random.RandomState | None = None,
     ) -> Any:
-        """Return the draws for ArviZ: `az.plot_trace`, `az.summary`, `az.loo`, `az.compare`.
+        """Convert the draws for ArviZ: `az.plot_trace`, `az.summary`, `az.loo`, `az.compare`.
 
-        With more than two classes, theta, leaf_sd, f and p have a dimension `class`, whose
-        coordinate has the labels; p are the probabilities of `predict_proba`. Outcomes are then
-        numbers of classes, in the order of `classes_`; with two classes they are 0 and 1.
+        With more than two classes, theta, leaf_sd, f and p have a dimension `class`, with the
+        labels as coordinates. p contains the probabilities of `predict_proba`. Outcomes are class
+        indices in the order of `classes_`; with two classes, 0 and 1.
 
         Parameters
         ----------
         X : table of shape (n, n_features), optional
-            Adds f (and p) at some rows to the group posterior, and the group
+            Adds f (and p) at some rows to the group posterior, and adds the group
             posterior_predictive.
         y : array-like of shape (n,), optional
-            Numbers, or labels of a classifier, as for `fit`. Adds the groups log_likelihood and
-            observed_data.
+            Outcomes as for `fit`. Adds the groups log_likelihood and observed_data.
         sample_weight : array-like of shape (n,), optional
-            The weights of the fit, if it had any.
+            Weights as for `fit`.
         rows : int or sequence of int, default=10
-            How many rows of f, evenly spread, or which ones.
+            Rows at which to include f: their number (evenly spaced), or their positions.
         random_state : int, RandomState or None, default=None
-            For the posterior predictive draws.
+            Seed of the posterior predictive draws.
 
         Returns
         -------

@@ -33,10 +33,10 @@ LENGTH = RUN_LENGTHS["regression"]
 class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     """Regression by a sum of Bayesian trees with oblique rules.
 
-    The outcome is y ~ N(f(x), sigma² / weight), where f is a sum of small trees. A rule of a tree
-    asks on which side of a hyperplane the continuous columns lie, or to which set of levels a
-    categorical column belongs. `fit` draws ensembles of trees from the posterior; everything
-    else is computed from these draws.
+    The model is y ~ N(f(x), sigma² / weight), where f is a sum of small trees. Each rule of a tree
+    splits rows by a hyperplane in the continuous columns, or by a set of levels of a categorical
+    column. `fit` draws ensembles of trees from the posterior; everything else is computed from
+    these draws.
 
     Parameters
     ----------
@@ -52,27 +52,27 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     posterior_ : Posterior
         The draws: `posterior_.predict(X)`, `posterior_.trace`.
     feature_importances_ : ndarray of shape (n_features,)
-        Shares of `importance()`, which sum to one; computed when first asked for.
+        Shares of `importance()`, scaled to sum to one; computed on first access.
     n_features_in_ : int
-        Columns of X.
+        Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns, where X had them.
+        Names of the columns, if X had names.
     target_name_ : str or None
-        What y is called.
+        Name of y.
 
     See Also
     --------
-    ObliqueBARTClassifier : The same for classes.
+    ObliqueBARTClassifier : The same model for classes.
 
     Notes
     -----
-    Missing values and levels unseen in training are handled: see the notes on tables in the
-    documentation. Ctrl-C during `fit` raises KeyboardInterrupt, and the model keeps the draws so
-    far, cut to a common number per chain, if there are any.
+    Missing values and levels unseen in training are supported; see the how-to guides in the
+    documentation. Ctrl-C during `fit` raises KeyboardInterrupt. The model keeps the draws so far,
+    if any, with the same number per chain.
 
-    With `sample_weight`, a row of weight w has noise variance sigma² / w, so sigma belongs to a
-    row of weight one. A row of weight zero is left out before anything is computed. Weights
-    multiplied by a constant give the same f.
+    With `sample_weight`, a row of weight w has noise variance sigma² / w, so sigma refers to a
+    row of weight one. Rows of weight zero are ignored. Multiplying all weights by a constant does
+    not change f.
 
     Examples
     --------
@@ -131,13 +131,13 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
 
     @with_shared_parameters
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Return the posterior mean of f, and its standard deviation if asked for.
+        """Return the posterior mean of f, and optionally its standard deviation.
 
         Parameters
         ----------
         return_std : bool, default=False
-            Also return the posterior standard deviation of f. A new outcome varies more, by its
-            noise: see `predict_interval`.
+            Also return the posterior standard deviation of f. It does not include the noise of a
+            new outcome; for that, use `predict_interval`.
 
         Returns
         -------
@@ -162,13 +162,13 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         Parameters
         ----------
         kind : {"outcome", "mean"}, default="outcome"
-            An interval for a new outcome y at x, of weight one: that is what to compare with data.
-            "mean" is for f(x), the expected outcome, which has no noise.
+            "outcome" gives intervals for a new outcome y at x, of weight one; these are comparable
+            with data. "mean" gives intervals for f(x), the expected outcome, without noise.
 
         Returns
         -------
         ndarray of shape (n, 2)
-            Lower and upper end.
+            Lower and upper limits.
         """
         check_is_fitted(self)
         tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
@@ -201,7 +201,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         return self.posterior_.quantile(X, q, kind, n_jobs=self.n_jobs)
 
     def _prediction_columns(self, X: Any, coverage: float, kind: Kind) -> dict[str, FloatArray]:
-        """Return what the command line writes."""
+        """Return the columns that the command line writes."""
         low, high = self.predict_interval(X, coverage, kind).T
         return {"prediction": self.predict(X), "low": low, "high": high}
 
@@ -217,7 +217,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         n_samples : int, default=1
             Draws per row.
         random_state : int, RandomState or None, default=None
-            An int gives the same draws at every call.
+            An int gives the same draws in every call.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""The part of the estimators that notebooks show: scikit-learn's diagram and what was fitted."""
+"""HTML of the estimators for notebooks: scikit-learn's diagram and a table of the fitted model."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from obliquebart.display.tables import TextTable, notebook_html
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.likelihood import Likelihood
 
-# Of a model of many classes, those that are named.
+# With more classes, only these are listed.
 SHOWN_CLASSES = 10
 
 
 class Showing:
-    """A base of the estimators, before scikit-learn's: a fitted one adds a table to its diagram."""
+    """Base class that adds a table of the fitted model to scikit-learn's diagram."""
 
     _likelihood: ClassVar[Likelihood]
 

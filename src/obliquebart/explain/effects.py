@@ -1,7 +1,8 @@
-"""The effect of a column: the average prediction if all rows had the same value of it.
+"""The effect of a column: the average prediction if all rows had the same value in it.
 
-That is partial dependence, draw by draw, so that it has an interval. It is what the model says of
-changing one column alone; where columns go together, some of these rows do not exist.
+This is partial dependence, computed for each draw, so that it has intervals. It describes what the
+model predicts if one column changes alone. If columns are correlated, it averages over rows that
+do not occur in the data.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from obliquebart.validation import check_count, check_number
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-# Of a larger table or a longer run so many are used, evenly spread.
+# Maximum numbers of rows and draws; more are thinned evenly.
 MAX_ROWS, MAX_DRAWS = 500, 200
-# Values of a number, or levels of a category.
+# Values of a continuous column, or levels of a categorical one.
 N_POINTS = 30
-# The part of the rows that a curve spans: a few far away would leave the others no room.
+# The quantiles of the rows that a curve spans, so that outliers do not compress the rest.
 MIDDLE = (0.01, 0.99)
 # Intervals of more classes than this leave no room in a table.
 FEW_CLASSES = 3
@@ -44,28 +45,28 @@ class Effect:
     Attributes
     ----------
     column : str
-        Its name.
+        Name of the column.
     kind : {"continuous", "categorical"}
-        Of the column.
+        Kind of the column.
     points : ndarray of shape (n_points,)
-        Values of a number, increasing, NaN at the end for missing ones; or the levels of a
-        category, None for a missing one.
+        Increasing values of a continuous column, with NaN at the end for missing values; or levels
+        of a categorical column, with None for missing values.
     mean, low, high : ndarray of shape (n_points,) or (n_points, n_classes)
-        The average prediction over the rows if all had this value, its posterior mean and its
-        interval: in the units of y, or the probability of the second class of two, or of each of
-        more classes.
+        Posterior mean and interval of the average prediction if all rows had this value: in the
+        units of y, or the probability of the second of two classes, or of each class if there are
+        more.
     draws : ndarray of shape (n_draws, n_points) or (n_draws, n_points, n_classes)
-        Draws of it.
+        Draws of the average prediction.
     n_rows : ndarray of shape (n_points,)
-        How many of the given rows have a level, or are missing; 0 for values of a number.
+        Number of rows that have the level, or a missing value; 0 for values of a continuous column.
     classes : tuple
-        The labels whose probabilities these are; none for a regression or a posterior.
+        Labels of the probabilities; empty for a regression or a posterior.
     is_probability : bool
-        Whether these are probabilities.
+        Whether the predictions are probabilities.
     centered : bool
         Whether these are differences from the average prediction of the rows.
     coverage : float
-        The probability of the intervals.
+        Coverage of the intervals.
     target : str or None
         What the outcome is called.
     n_left_out : int
@@ -99,16 +100,16 @@ class Effect:
 
     @property
     def is_missing(self) -> NDArray[np.bool_]:
-        """Whether a point stands for missing values."""
+        """Whether each point stands for missing values."""
         return np.array([point is None or point != point for point in self.points.tolist()])
 
     def quantity(self, target: str | None = None) -> str:
-        """Say what the numbers are, for an axis.
+        """Describe the predicted quantity, for an axis label.
 
         Parameters
         ----------
         target : str, optional
-            What is predicted, with its unit; by default what the model calls it.
+            Name of the outcome, with its unit; by default, the name stored in the model.
 
         Returns
         -------
@@ -212,7 +213,7 @@ class Effect:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold, without the draws.
+        """Return the attributes as JSON-serializable values, without the draws.
 
         For a data frame, use `records`.
 
@@ -239,7 +240,7 @@ class Effect:
 
 
 class _Grid(NamedTuple):
-    """Points of a column: in the user's units, as the engine sees them, and rows that have them."""
+    """Points of a column in the user's units and encoded, and the number of rows at each."""
 
     points: NDArray[Any]
     encoded: NDArray[Any]
@@ -260,10 +261,10 @@ def column_effect(
     max_draws: int = MAX_DRAWS,
     n_jobs: int | None = None,
 ) -> Effect:
-    """Return the effect of a column on the predictions of all posteriors of a model together."""
+    """Return the effect of a column on the predictions of a model, from all its posteriors."""
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
     if not posteriors:
-        raise ValueError("A model of a single class has no effects: it always predicts that class.")
+        raise ValueError("A model with a single class has no effects: its prediction is constant.")
     j = column_position(encoding, column)
     number = int(engine_order(encoding)[j])
     grid = _grid(encoding, j, table, number, check_count("n_points", n_points, 2))
@@ -302,13 +303,13 @@ def column_position(encoding: Encoding, column: str | int) -> int:
     names = encoding.names
     if isinstance(column, str):
         if column not in names:
-            raise ValueError(f"There is no column {column!r} in the model.")
+            raise ValueError(f"The model has no column {column!r}.")
         return names.index(column)
     if isinstance(column, bool) or not isinstance(column, (int, np.integer)):
         raise TypeError(f"column={column!r} must be a name or a position.")
     if not 0 <= column < len(names):
         raise ValueError(
-            f"Column {column} is out of range: they are numbered 0 to {len(names) - 1}."
+            f"column={column} is out of range: columns are numbered 0 to {len(names) - 1}."
         )
     return int(column)
 
@@ -325,7 +326,7 @@ def _grid(encoding: Encoding, j: int, table: EncodedTable, number: int, n_points
 
 
 def _levels(known: LevelTable, codes: NDArray[np.uint32], n_points: int) -> _Grid:
-    """Return all levels, or those with most rows."""
+    """Return all levels, or those with the most rows."""
     count = np.bincount(codes[codes < known.n_levels], minlength=known.n_levels)
     shown = np.sort(np.argsort(-count, kind="stable")[:n_points])
     levels = np.empty(known.n_levels, dtype=object)
@@ -339,7 +340,7 @@ def _n_left_out(known: ColumnScale | LevelTable, grid: _Grid) -> int:
 
 
 def _values(scale: ColumnScale, scaled: NDArray[np.float32], n_points: int) -> _Grid:
-    """Return all different values, or quantiles of them; then a missing one if there is any."""
+    """Return all distinct values or quantiles of them, then a missing value if there are any."""
     present = scaled[~np.isnan(scaled)]
     distinct = np.unique(present)
     if len(distinct) > n_points:
@@ -355,14 +356,14 @@ def _values(scale: ColumnScale, scaled: NDArray[np.float32], n_points: int) -> _
 
 
 def _rounded(values: FloatArray, scale: ColumnScale) -> FloatArray:
-    """Return values without the digits that their way through float32 has made up."""
+    """Return values without the spurious digits of float32."""
     width = scale.high / 2.0 - scale.low / 2.0
     exponent = int(np.floor(np.log10(width)))
     return np.round(values, 5 - exponent) if -300 < exponent < 300 else values
 
 
 def _grid_table(table: EncodedTable, number: int, grid: _Grid) -> EncodedTable:
-    """Return a table with the points of one column, and nothing in the others."""
+    """Return a table with the points of one column and placeholders in the others."""
     n_points = len(grid.points)
     x_cont = np.zeros((table.p_cont, n_points), dtype=np.float32)
     x_cat = np.zeros((len(table.n_levels), n_points), dtype=np.uint32)
@@ -376,9 +377,9 @@ def _grid_table(table: EncodedTable, number: int, grid: _Grid) -> EncodedTable:
 def _reading_order(
     known: ColumnScale | LevelTable, grid: _Grid, mean: FloatArray
 ) -> NDArray[np.intp]:
-    """Return the order of the points: levels of text by their effect, all others by value.
+    """Return the order of the points: text levels by their effect, all others by value.
 
-    With more than two classes there is no one order by effect. Missing comes last.
+    With more than two classes, effects define no single order. Missing values come last.
     """
     if isinstance(known, LevelTable) and known.kind == "text" and mean.shape[1] == 1:
         is_missing = np.array([level is None for level in grid.points])

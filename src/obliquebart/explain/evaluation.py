@@ -20,14 +20,14 @@ from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import EncodedTable
 from obliquebart.validation import check_labels, check_number, count_rows
 
-# More rows than this would not change what a picture shows.
+# More rows than this would not visibly change a plot.
 MAX_ROWS = 5000
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class RegressionEvaluation:
-    """Predictions of a regression, and the outcomes.
+    """Predictions of a regression and the observed outcomes.
 
     Attributes
     ----------
@@ -36,9 +36,9 @@ class RegressionEvaluation:
     low, high : ndarray of shape (n,)
         The central interval of a new outcome, with probability `coverage`.
     pit : ndarray of shape (n,)
-        The predictive probability of an outcome below y: uniform if the model is right.
+        The predictive probability of an outcome below y; uniform if the model is correct.
     sigma : float
-        Posterior mean of the noise's standard deviation.
+        Posterior mean of the standard deviation of the noise.
     coverage : float
         The probability of the intervals.
     n_table : int
@@ -64,11 +64,11 @@ class RegressionEvaluation:
 
     @property
     def covered(self) -> NDArray[np.bool_]:
-        """Whether y lies in its interval."""
+        """Whether each y is inside its interval."""
         return (self.low <= self.y) & (self.y <= self.high)
 
     def coverage_at(self, level: float) -> float:
-        """Return the share of outcomes in their central interval with probability `level`."""
+        """Return the share of outcomes inside their central intervals of probability `level`."""
         return float(np.mean(np.abs(2.0 * self.pit - 1.0) <= level))
 
     def scores(self) -> dict[str, float]:
@@ -86,12 +86,12 @@ class RegressionEvaluation:
 
 @dataclass(frozen=True)
 class ClassEvaluation:
-    """Class probabilities, and the labels.
+    """Class probabilities and the true labels.
 
     Attributes
     ----------
     codes : ndarray of shape (n,)
-        The position of a row's label in `classes`.
+        Positions of the true labels in `classes`.
     classes : ndarray of shape (k,)
         The labels.
     probability : ndarray of shape (n, k)
@@ -117,14 +117,14 @@ class ClassEvaluation:
 
     @property
     def is_class(self) -> NDArray[np.bool_]:
-        """Whether a row has a class (n, k)."""
+        """Whether each row has each class, shape (n, k)."""
         return np.asarray(self.codes[:, None] == np.arange(len(self.classes)))
 
     def pairs(self, code: int | None = None) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Return predicted probabilities, and whether the row has that class.
+        """Return predicted probabilities, and whether the rows have the class.
 
-        They are of one class, given by its position. Unless it is given they are of all classes,
-        but of the second class only where there are two.
+        `code` is the position of a class. By default, the result is for the second of two classes,
+        or for all of more than two.
         """
         if code is None:
             code = 1 if len(self.classes) == 2 else None
@@ -148,7 +148,7 @@ Evaluation = RegressionEvaluation | ClassEvaluation
 
 
 def score_text(name: str, value: float) -> str:
-    """Return a score as text: shares in percent, others with four digits."""
+    """Format a score: shares in percent, others with four digits."""
     if np.isnan(value):
         return "–"
     return (
@@ -169,22 +169,22 @@ def evaluate(
 ) -> Evaluation:
     """Compare a fitted model's predictions with outcomes.
 
-    On the training rows everything looks better than it is; pass rows that were held out.
+    Scores on training rows are too optimistic; pass rows held out from training.
 
     Parameters
     ----------
     model : ObliqueBARTRegressor or ObliqueBARTClassifier
-        Fitted.
+        A fitted model.
     X : table of shape (n, n_features)
-        Rows, all of weight one.
+        Rows to predict, all of weight one.
     y : array-like of shape (n,)
-        Their outcomes or labels.
+        Outcomes or labels of the rows.
     coverage : float, default=0.9
-        The probability of the intervals.
+        Coverage of the intervals.
     max_rows : int, default=5000
-        Of a larger table so many rows are used, evenly spread.
+        Maximum number of rows to use; larger tables are thinned evenly.
     n_jobs : int or None
-        Threads, counted as joblib does.
+        Number of threads, as in joblib.
 
     Returns
     -------
@@ -208,7 +208,7 @@ def evaluate(
 
 
 class _Data(NamedTuple):
-    """A table with its outcomes, and the rows of it that are used."""
+    """A table with its outcomes, and the rows to use."""
 
     table: EncodedTable
     y: ArrayLike
@@ -266,13 +266,13 @@ EVALUATE: dict[Task, Callable[..., Evaluation]] = {
 
 
 def class_codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
-    """Return where each label is among the classes; one that is not raises ValueError."""
+    """Return the position of each label among the classes; unknown labels raise ValueError."""
     position: Mapping[Any, int] = {label: code for code, label in enumerate(classes.tolist())}
     unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in position]
     if unknown:
         known = ", ".join(map(repr, list(position)[:5]))
         raise ValueError(
-            f"y holds {unknown[0]!r}, which is none of the classes of the model: {known}"
+            f"y contains {unknown[0]!r}, which is not a class of the model. Its classes: {known}"
             + (", …" if len(position) > 5 else ".")
         )
     return np.array([position[label] for label in labels.tolist()], dtype=np.intp)

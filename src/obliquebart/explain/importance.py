@@ -28,19 +28,19 @@ from obliquebart.validation import check_number, check_seed
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-# Of a larger table or a longer run so many are used, evenly spread: about a second for a model of
-# ten columns.
+# Maximum numbers of rows and draws; more are thinned evenly. This takes about a second for a model
+# with ten columns.
 MAX_ROWS, MAX_DRAWS = 2000, 100
-# Small tables give each row several partners, so that there are so many pairs of rows.
+# In small tables each row gets several partners, to reach this many pairs of rows.
 MIN_PAIRS = 4000
 
 
 class Importance(NamedTuple):
     """How much a column matters for the predictions.
 
-    `share` is the share of their variance that is lost when the column is shuffled, the mean over
-    the draws, with the interval (`low`, `high`). `change` is the root mean square of the change of
-    a prediction, in the units of y or as a probability.
+    `share` is the share of their variance that is lost when the column is shuffled: its mean over
+    the draws, with the interval (`low`, `high`). `change` is the root mean square change of a
+    prediction, in the units of y or as a probability.
     """
 
     column: str
@@ -55,19 +55,19 @@ class Importance(NamedTuple):
 class ImportanceTable(Sequence[Importance]):
     """The importance of each column, most important first; prints as a table.
 
-    A sequence of `Importance`, also by name: ``table["age"].share``. A data frame library makes a
-    table of it.
+    A sequence of `Importance`, which can also be accessed by column name, as in
+    ``table["age"].share``, and converted to a data frame, as in ``pandas.DataFrame(table)``.
 
     Attributes
     ----------
     columns : list of Importance
-        One for each column.
+        One per column.
     draws : ndarray of shape (n_draws, n_columns)
         Draws of the shares, in the order of `columns`.
     coverage : float
-        The probability of the intervals.
+        Coverage of the intervals.
     n_rows : int
-        How many rows were used.
+        Number of rows used.
     """
 
     columns: list[Importance]
@@ -124,7 +124,7 @@ class ImportanceTable(Sequence[Importance]):
         return TextTable("Columns by importance", headings, rows)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold, without the draws.
+        """Return the attributes as JSON-serializable values, without the draws.
 
         Returns
         -------
@@ -147,12 +147,12 @@ EXPLANATION = (
 
 
 def cells(row: Importance) -> list[str]:
-    """Return the numbers of a row as texts."""
+    """Format the numbers of a row."""
     return [f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}", about(row.change, 3)]
 
 
 def in_words(table: Sequence[Importance], top: int = 3) -> str:
-    """Name the columns that matter most, with their shares."""
+    """List the most important columns with their shares."""
     some = [f"{row.column} ({row.share:.0%})" for row in table[:top] if row.share > 0]
     return ", ".join(some) or "none"
 
@@ -168,10 +168,10 @@ def column_importance(
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
 ) -> ImportanceTable:
-    """Return the importance of each column for all posteriors of a model together.
+    """Return the importance of each column, from all posteriors of a model.
 
-    With more than two classes the squared changes of all probabilities are added, and so are their
-    variances. A model of a single class has no posterior, and no column matters.
+    With more than two classes, the squared changes of all probabilities are added, and so are
+    their variances. A model with a single class has no posterior, and no column matters.
     """
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
     shares = changes = np.zeros((1, len(encoding.names)))
@@ -209,7 +209,7 @@ def _shares(sampled: Sampled, rng: np.random.RandomState) -> tuple[FloatArray, F
 
 
 def partner_rows(n_rows: int, rng: np.random.RandomState) -> list[NDArray[np.int64]]:
-    """Return permutations of the rows in which each row gets another one, never the same twice.
+    """Return permutations of the rows that give each row other partners, never the same twice.
 
     They are shifts along one shuffled circle of all rows. A single row is its own partner.
     """

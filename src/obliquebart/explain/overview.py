@@ -36,17 +36,17 @@ def importance_overview(table: ImportanceTable, top: int = 10) -> TextTable:
 
 
 class RuleOverview(NamedTuple):
-    """The most used columns and pairs of columns of one posterior, and the sizes of its rules."""
+    """The most used columns and pairs of one posterior, and the sizes of its rules."""
 
     inclusion: list[Inclusion]
     loadings: list[Loading]
     interactions: list[Interaction]
     sizes: RuleSizes
     n_columns: int
-    """Columns of the model; `inclusion` may have fewer of them."""
+    """Number of columns of the model; `inclusion` may list fewer."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold."""
+        """Return JSON-serializable values."""
         return {
             "variable_inclusion": [row._asdict() for row in self.inclusion],
             "loadings": [row._asdict() for row in self.loadings],
@@ -58,16 +58,16 @@ class RuleOverview(NamedTuple):
         }
 
     def sentence(self) -> str:
-        """Say how many rules there are, and how many columns they use."""
+        """Describe the number of rules and how many columns they use."""
         sizes = self.sizes
         if sizes.n_rules == 0:
             return "The trees have no rules."
         words = f"An ensemble has {sizes.n_rules:.0f} rules on average"
         if sizes.categorical > 0:
-            words += f", {sizes.categorical:.0%} of them on a category"
+            words += f", {sizes.categorical:.0%} of them categorical"
         if sizes.sizes:
             words += (
-                f"; of the continuous ones {sizes.oblique:.0%} use two columns or more "
+                f"; {sizes.oblique:.0%} of the continuous rules use two or more columns "
                 f"({sizes.mean_columns:.1f} on average)"
             )
         return words + "."
@@ -137,7 +137,7 @@ def rule_overview(posterior: Posterior, top: int = 10) -> RuleOverview:
 
 
 def labelled_posteriors(model: Any) -> dict[str, Posterior]:
-    """Return the posteriors of a model by class; the label is empty where there is only one."""
+    """Return the posteriors of a model by class; the label is empty if there is only one."""
     posteriors: list[Posterior] = model._fitted.posteriors
     labels = model._likelihood.labels(model._fitted.classes)
     return dict(zip(labels, posteriors, strict=True))

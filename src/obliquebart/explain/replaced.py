@@ -1,8 +1,8 @@
-"""What predictions become when one column of a table is replaced, draw by draw.
+"""Predictions after replacing one column of a table, draw by draw.
 
 Importances replace it by the values of other rows, effects by constants. Predictions are f, or
-probabilities; those of more than two classes sum to one. The engine does the work: a tree that does
-not use the column is not evaluated again.
+probabilities; with more than two classes they sum to one. The engine does the work and does not
+re-evaluate trees that do not use the column.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 
 FloatArray = NDArray[np.float64]
 
-# Rows times trees that the engine works on before Python may be interrupted.
+# Rows times trees per call of the engine; Ctrl-C works only between calls.
 CALL_WORK = 2**26
 
 
 class Replaced(NamedTuple):
     """Predictions at the rows of a table, and their changes, in the user's units.
 
-    The last dimension is the class; it has one entry unless there are more than two classes.
+    The last dimension is the class; it has one entry for up to two classes.
     """
 
     mean: FloatArray
@@ -45,7 +45,7 @@ class Replaced(NamedTuple):
 
 
 class Sampled:
-    """Some rows of a table and some draws of the posteriors of a model, evenly spread."""
+    """Evenly thinned rows of a table and draws of a model's posteriors."""
 
     def __init__(
         self,
@@ -74,19 +74,19 @@ class Sampled:
         return len(self.index)
 
     def swapped(self, partner: NDArray[np.int64]) -> Replaced:
-        """Replace each column in turn by its values in other rows, whose numbers are given.
+        """Replace each column in turn by its values in the partner rows.
 
-        Replacements are in the engine's order, which has continuous columns first.
+        Replacements are in the engine's order, with continuous columns first.
         """
         other = self.table.to_core(partner)
         return self._call(_core.swap_columns, other=other)
 
     def fixed(self, grid: EncodedTable, column: int) -> Replaced:
-        """Replace a column, counted in the engine's order, by each of its values in a grid."""
+        """Replace a column, numbered in the engine's order, by each of its values in a grid."""
         return self._call(_core.fix_column, grid=grid.to_core(), column=column)
 
     def _call(self, engine: Callable[..., dict[str, Any]], **by: Any) -> Replaced:
-        """Call the engine for some draws at a time, so that Ctrl-C is heard."""
+        """Call the engine for some draws at a time, so that Ctrl-C works."""
         posteriors = self._posteriors
         first = posteriors[0]
         draws = [posterior.draws for posterior in posteriors]
@@ -107,7 +107,7 @@ class Sampled:
 
 
 def engine_order(encoding: Encoding) -> NDArray[np.intp]:
-    """Return the number of each column in the engine's order, which has continuous ones first."""
+    """Return each column's position in the engine's order, with continuous columns first."""
     is_categorical = np.array([kind == "categorical" for kind in encoding.kinds])
     order = np.argsort(is_categorical, kind="stable")
     number = np.empty(len(order), dtype=np.intp)

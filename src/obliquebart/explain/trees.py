@@ -1,4 +1,4 @@
-"""One tree of one draw in the units of the user, as nodes and as text."""
+"""One tree of one draw in the user's units, as nodes and as text."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from obliquebart.table.scaling import ColumnScale
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-# How many levels a text shows.
+# Maximum number of levels in a rule's text.
 LEVELS_SHOWN = 4
-# How many terms of an oblique rule a text shows, the largest ones.
+# Maximum number of terms in an oblique rule's text; the largest are shown.
 TERMS_SHOWN = 6
 
 
@@ -33,7 +33,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Split:
-    """A rule; rows for which it is true go to `yes`.
+    """A rule; rows that satisfy it go to `yes`.
 
     `columns` are the names of the columns that the rule uses.
     """
@@ -91,7 +91,7 @@ def walk(node: Split | Leaf) -> Iterator[Split | Leaf]:
 
 
 def label(node: Split | Leaf) -> str:
-    """Return the text of a node alone."""
+    """Return the text of a single node."""
     if isinstance(node, Split):
         return node.rule
     output = f"{'' if node.output < 0 else '+'}{plain(node.output, 4)}"
@@ -133,7 +133,7 @@ def read_trees(
 
 def _check_range(name: str, value: int, size: int) -> None:
     if not -size <= value < size:
-        raise ValueError(f"{name}={value} is out of range: there are {size}, from 0.")
+        raise ValueError(f"{name}={value} is out of range: it must be in [{-size}, {size}).")
 
 
 class _Builder:
@@ -148,7 +148,7 @@ class _Builder:
         self.all_levels = [np.ones(n, dtype=np.bool_) for n in encoding.n_levels]
 
     def next_node(self, levels: list[NDArray[np.bool_]]) -> Split | Leaf:
-        """Return the next node with all below it; `levels` are those that reach it."""
+        """Return the next node with its subtree; `levels` are the levels that reach it."""
         node = next(self._nodes)
         if isinstance(node, LeafNode):
             return self._leaves[node.number]
@@ -172,9 +172,9 @@ class _Builder:
 def rule_text(
     names: Sequence[str], scales: Sequence[ColumnScale], phi: NDArray[np.float64], cut: float
 ) -> str:
-    """Return φ'x < cut in the units of the columns where their scaling is linear.
+    """Return φ'x < cut in the units of the columns, if their scaling is linear.
 
-    Elsewhere `s(name)` is the scaled column. A rule of one column is always in its units.
+    Otherwise `s(name)` is the scaled column. A rule on one column is always in its units.
 
     Examples
     --------
@@ -219,7 +219,7 @@ def _term(name: str, coefficient: float, first: bool) -> str:
 
 
 def _level_list(values: list[Any], yes: NDArray[np.bool_], no: NDArray[np.bool_]) -> str:
-    """Name the levels that go to yes, or those that do not where they are fewer."""
+    """List the levels that go to yes, or the others if they are fewer."""
     negate = no.sum() < yes.sum()
     chosen = [
         "missing" if value is None else str(value)

@@ -94,7 +94,7 @@ class Probit(Likelihood):
 
     def constant_warning(self, outcome: Outcome) -> str:
         label = outcome.classes.tolist()[0] if outcome.classes is not None else None
-        return f"y holds one class only ({label!r}): the model predicts it with probability 1."
+        return f"y contains only one class ({label!r}): the model predicts it with probability 1."
 
     def leaf_sd(self, parameters: CheckedHyperparameters, outcome: Outcome) -> float:
         """Let f span (-3, 3) with k deviations on each side."""

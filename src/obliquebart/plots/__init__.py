@@ -1,7 +1,7 @@
-"""Pictures of a fitted model; each function draws on Axes and returns them.
+"""Plots of a fitted model; each function draws on Axes and returns them.
 
-All are readable in black and white: groups differ in marker, line style or lightness, never in
-hue alone.
+All plots are readable in black and white: groups differ in marker, line style or lightness, never
+only in hue.
 """
 
 from obliquebart.plots.checks import calibration, coverage, fit, residuals

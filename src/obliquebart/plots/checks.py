@@ -1,7 +1,7 @@
-"""Predictions beside outcomes: fit, residuals, calibration, coverage.
+"""Predictions against outcomes: fit, residuals, calibration, coverage.
 
 Each function takes a fitted model with a table and its outcomes, or an `Evaluation` of them. On
-the training rows all look better than they are.
+the training rows, all of them are too optimistic.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from obliquebart.plots.ticks import plain_ticks
 
 __all__ = ["calibration", "coverage", "fit", "residuals"]
 
-# More points than this hide each other.
+# More points than this would overlap too much.
 MAX_POINTS = 400
 N_BINS = 10
-# Groups of probabilities with fewer rows say too little.
+# Groups of probabilities with fewer rows are too noisy.
 SMALLEST_GROUP = 10
 FloatArray = NDArray[np.float64]
 
@@ -52,14 +52,14 @@ Parameters
 model : fitted estimator or Evaluation
     What to draw.
 X, y : table and outcomes
-    Unless an Evaluation is given."""
+    Required unless `model` is an Evaluation."""
 _CLASS = """
 class_ : label, optional
-    One class of several. Unless given, it is the second of two; more are taken together."""
+    The class to draw. By default, the second of two classes, or all of more than two together."""
 
 
 class Drawing(Protocol):
-    """Draws an evaluation, or that of a model at rows with known outcomes."""
+    """Draws an evaluation, or a model evaluated on a table with outcomes."""
 
     def __call__(
         self, model: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Axes | None = None
@@ -89,7 +89,7 @@ def _evaluation(model: Any, X: Any, y: ArrayLike | None) -> Evaluation:
 
 
 def _named_like(public: Any, draw: Callable[..., None], parameters: str) -> Any:
-    """Give a public function the name and the documentation of the one that draws."""
+    """Give a public function the name and documentation of the drawing function."""
     public.__name__ = public.__qualname__ = draw.__name__
     public.__doc__ = cleandoc(draw.__doc__ or "") + parameters
     return documented(f"{draw.__name__}(model.fit(X[:300], y[:300]), X[300:], y[300:])")(public)
@@ -113,7 +113,7 @@ def _drawing(
 
 
 def _class_drawing(draw: Callable[[Any, Axes, int | None], None]) -> ClassDrawing:
-    """Make a public function of one that draws an evaluation, or one class of it."""
+    """Make a public function from one that draws an evaluation or one of its classes."""
 
     def drawn(
         model: Any,
@@ -139,10 +139,10 @@ def _class_drawing(draw: Callable[[Any, Axes, int | None], None]) -> ClassDrawin
 def fit(evaluation: Evaluation, ax: Axes) -> None:
     """Draw predictions with their intervals against outcomes.
 
-    Regression: the outcome against its prediction, with the interval of a new outcome; outcomes
-    outside it are crosses. Two classes: the probability of the second class with its interval,
-    rows sorted by it, filled markers above for rows of that class, open ones below for the
-    others. More classes: the probability that the model gave to the label of each row.
+    Regression: outcomes against predictions, with intervals of a new outcome; outcomes outside
+    are crosses. Two classes: the probability of the second class with its interval, with rows
+    sorted by probability; filled markers above are rows of that class, open markers below are
+    rows of the other. More classes: the predicted probability of each row's true class.
     """
     if isinstance(evaluation, RegressionEvaluation):
         _fit_of_regression(evaluation, ax)
@@ -242,11 +242,11 @@ def _fit_of_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
 
 @_class_drawing
 def residuals(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
-    """Draw what is left over.
+    """Draw residuals.
 
     Regression: residuals against predictions, with ±2 σ and the median of each tenth of the rows;
-    the median should stay near zero. Classification: the mean of (row has the class) minus its
-    probability, by probability, with ±2 standard errors.
+    the median should stay near zero. Classification: the observed share of the class minus its
+    predicted probability, by probability, with ±2 standard errors.
     """
     ax.axhline(0.0, color=INK, lw=1.0, ls="--")
     if isinstance(evaluation, ClassEvaluation):
@@ -292,13 +292,13 @@ def _residuals_of_classes(evaluation: ClassEvaluation, ax: Axes, code: int | Non
 
 @_class_drawing
 def calibration(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
-    """Draw whether probabilities come true.
+    """Draw calibration: whether predicted probabilities match observed frequencies.
 
     Regression: a histogram of the predictive probability of an outcome below the observed one.
-    Flat is right; a hump in the middle means intervals that are too wide, high ends ones that are
-    too narrow. The band holds 95% of the bars of a right model. Classification: the share of rows
-    that have the class against its probability, in groups of rows with similar probabilities, with
-    the band for a right model.
+    It should be flat; a hump in the middle means that intervals are too wide, high ends that they
+    are too narrow. The band contains 95% of the bars of a correct model. Classification: the
+    observed share of the class against its predicted probability, in groups of rows with similar
+    probabilities, with the band of a correct model.
     """
     if isinstance(evaluation, ClassEvaluation):
         _reliability(evaluation, ax, code)
@@ -319,7 +319,7 @@ def _pit_histogram(evaluation: RegressionEvaluation, ax: Axes) -> None:
         edgecolor=INK,
         alpha=0.55,
     )
-    ax.axhspan(low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is right")
+    ax.axhspan(low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is correct")
     ax.axhline(1.0, color=INK, lw=1.0, ls="--")
     name = _name(evaluation)
     label_axes(
@@ -342,7 +342,7 @@ def _reliability(evaluation: ClassEvaluation, ax: Axes, code: int | None) -> Non
         color=INK,
         alpha=0.12,
         lw=0,
-        label="95% if the model is right",
+        label="95% if the model is correct",
     )
     ax.plot(groups.mean, groups.share, "o-", color=ACCENT, ms=6, label="a group of rows")
     margin = 0.02 * end
@@ -363,14 +363,14 @@ def _check_regression(evaluation: Evaluation) -> None:
 def coverage(evaluation: RegressionEvaluation, ax: Axes) -> None:
     """Draw how many outcomes lie in central intervals of every probability (regression).
 
-    Above the line the intervals are too wide, below it too narrow. The band holds 95% of the
-    curves' heights for a right model.
+    Above the line, intervals are too wide; below it, too narrow. The band contains 95% of the
+    curves of a correct model at each probability.
     """
     level = np.linspace(0.0, 1.0, 101)
     n_rows = len(evaluation.y)
     low, high = (binom.ppf(q, n_rows, level) / n_rows for q in (0.025, 0.975))
     ax.fill_between(
-        level, low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is right"
+        level, low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is correct"
     )
     ax.plot([0, 1], [0, 1], color=INK, lw=1.0, ls="--")
     observed = [evaluation.coverage_at(value) for value in level]
@@ -397,24 +397,24 @@ def _probability(evaluation: ClassEvaluation, code: int | None) -> str:
 
 
 class _Groups(NamedTuple):
-    """Rows with similar probabilities, in the order of these."""
+    """Groups of rows with similar probabilities, sorted by probability."""
 
     mean: FloatArray
-    """Of the probabilities."""
+    """Mean probability."""
     share: FloatArray
-    """Of rows that have the class."""
+    """Share of rows that have the class."""
     size: FloatArray
     """Rows."""
     low: FloatArray
-    """Below it lies the share of a right model with probability 2.5%."""
+    """2.5% quantile of the share under a correct model."""
     high: FloatArray
-    """And above it."""
+    """97.5% quantile of the share under a correct model."""
 
 
 def _groups(evaluation: ClassEvaluation, code: int | None) -> _Groups:
-    """Divide the range of the probabilities into ten, and join groups of too few rows.
+    """Divide the range of the probabilities into ten groups and merge groups of too few rows.
 
-    Groups of equal size would crowd where probabilities do, most often at zero.
+    Groups of equal size would cluster where most probabilities are, usually near zero.
     """
     probability, true = evaluation.pairs(code)
     edges = np.linspace(probability.min(), probability.max(), N_BINS + 1)[1:-1]

@@ -28,13 +28,13 @@ from obliquebart.validation import check_count
 
 __all__ = ["effects", "importance"]
 
-# More classes than this cannot be told apart in one picture.
+# More classes than this cannot be distinguished in one plot.
 MAX_CLASSES = 8
 # Of a category with more levels than this, the most common are shown.
 MAX_LEVELS = 15
 # A number with so few values is drawn as points.
 FEW_VALUES = 6
-# More bands than this hide each other and are drawn faintly.
+# More bands than this overlap and are drawn faintly.
 FEW_BANDS = 3
 MARKERS = "osD^vPX*"
 
@@ -45,18 +45,18 @@ def importance(
 ) -> Axes:
     """Draw which columns matter: how much predictions change when a column is shuffled.
 
-    Dots are shares of the variance of the predictions that are lost, lines their intervals.
+    Dots are the shares of the variance of the predictions that are lost; lines are intervals.
 
     Parameters
     ----------
     model : fitted estimator, Posterior or ImportanceTable
         What to draw, for any number of classes.
     X : table of shape (n, n_features), optional
-        The rows; those of the training unless given. A Posterior needs them.
+        The rows to use; by default, the training rows. Required for a Posterior.
     top : int, default=20
-        The most important columns to show.
+        Maximum number of columns to show, most important first.
     coverage : float, default=0.9
-        Of the intervals.
+        Coverage of the intervals.
     """
     table: Sequence[Importance] = (
         model
@@ -109,13 +109,13 @@ def effects(
     model : fitted estimator, Posterior or Effect
         What to draw.
     X : table of shape (n, n_features), optional
-        The rows to average over; those of the training unless given. A Posterior needs them.
+        The rows to average over; by default, the training rows. Required for a Posterior.
     column : str or int
-        The name or position of the column, unless an Effect is given.
+        The name or position of the column. Required unless `model` is an Effect.
     centered : bool, default=False
         Draw differences from the average prediction.
     coverage : float, default=0.9
-        Of the intervals.
+        Coverage of the intervals.
     target : str, optional
         What is predicted, for the axis; by default what the model calls it.
     class_ : label, optional
@@ -125,7 +125,7 @@ def effects(
         effect = model
         classes = list(effect.classes)
     elif column is None:
-        raise ValueError("Name the column whose effect to draw, or pass an Effect.")
+        raise ValueError("Pass the column whose effect to draw, or an Effect.")
     else:
         classes = [] if class_ is None else subject_of(model, class_).classes
         effect = model.effects(X, column, centered=centered, coverage=coverage)
@@ -265,7 +265,7 @@ def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
 
 
 def _draw_missing(ax: Axes, x: FloatArray, missing: Any, curves: list[_Curve]) -> None:
-    """Draw missing values right of the curve, with a line between."""
+    """Draw missing values to the right of the curve, behind a separating line."""
     width = float(np.ptp(x)) if len(x) > 1 else 1.0
     last = float(x[-1]) if len(x) else 0.0
     ax.axvline(last + 0.05 * width, color=INK, lw=0.8, ls=":")

@@ -1,4 +1,4 @@
-"""What the trees look like: the columns they use, and one of them."""
+"""What the trees look like: which columns they use, and a single tree."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ def inclusion(
 ) -> Axes:
     """Draw the share of rules that use each column, with intervals.
 
-    That is how the model is built; `importance` draws which columns matter. The open marks show
-    what rules drawn from the prior would have: the prior gives a category fewer rules than a
-    number.
+    This shows how the model is built; use `importance` to see which columns matter. Open marks
+    are the shares among rules drawn from the prior, which gives categorical columns fewer rules
+    than continuous ones.
 
     Parameters
     ----------
     model : fitted estimator, Posterior or list of Inclusion
         What to draw.
     top : int, default=20
-        The most used columns to show.
+        Maximum number of columns to show, most used first.
     coverage : float, default=0.9
-        Of the intervals.
+        Coverage of the intervals.
     class_ : label, optional
-        Of more than two classes, the one whose trees to look at; unless given, all of them.
+        With more than two classes, the class whose trees to use; by default, all classes.
     """
     if isinstance(model, list):
         table: list[Inclusion] = model
@@ -89,16 +89,16 @@ def inclusion(
 def tree(
     model: Any, draw: int = -1, number: int = 0, *, class_: Any = None, ax: Axes | None = None
 ) -> Axes:
-    """Draw one tree: rules in boxes, "yes" to the left, leaves with what they add to f.
+    """Draw one tree: rules in boxes, "yes" to the left, and leaves with what they add to f.
 
     Parameters
     ----------
     model : fitted estimator, Posterior or Tree
         What to draw.
     draw, number : int
-        Which tree of which draw, unless a Tree is given.
+        The draw and the tree in it. Ignored if `model` is a Tree.
     class_ : label, optional
-        Of more than two classes, the one whose tree to draw; unless given, the first.
+        With more than two classes, the class whose tree to draw; by default, the first.
     """
     title, chosen = "", model
     if not isinstance(model, Tree):
@@ -114,7 +114,7 @@ def tree(
 
 
 def _place(ax: Axes, node: Split | Leaf, depth: int, first_leaf: int) -> tuple[Text, int]:
-    """Draw a node and all below it; return its box and the number of its leaves."""
+    """Draw a node and everything below it; return its box and its number of leaves."""
     if isinstance(node, Leaf):
         text = label(node).replace(" (", "\n(")
         return _box(ax, first_leaf, -depth, text, {"boxstyle": "round,pad=0.4", "lw": 1.8}), 1
@@ -141,7 +141,7 @@ def _box(ax: Axes, x: float, y: float, text: str, style: dict[str, Any]) -> Text
 
 
 def _edge(ax: Axes, parent: Text, child: Text, answer: str) -> None:
-    # Drawn after the boxes, whose sizes are known only then: it ends at their frames.
+    # Drawn after the boxes, whose sizes are only known then, so that it ends at their frames.
     (x, y), (child_x, child_y) = parent.get_position(), child.get_position()
     line = {"arrowstyle": "-", "color": INK, "lw": 1.2, "ls": "-" if answer == "yes" else "--"}
     boxes = {"patchA": parent.get_bbox_patch(), "patchB": child.get_bbox_patch()}

@@ -1,4 +1,4 @@
-"""What all pictures share: colours, new Axes, the posterior of a model."""
+"""What all plots share: colours, new Axes, legends, labels."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Lines, text and frames. A page may replace it by its own text colour.
+# The colour of lines, text and frames. A page can replace it by its own text colour.
 INK = "#1b1b1f"
-# The width of a character, in sizes of its font.
+# The width of a character relative to the font size.
 CHARACTER = 0.56
-# What the mark before the text of a legend takes, in characters.
+# The width of the mark in a legend entry, in characters.
 MARK = 6
-# A dark and a light colour, told apart without their hue.
+# A dark and a light colour that differ without their hue.
 ACCENT = "#2f6fb3"
 SECOND = "#e39a2d"
 # Chains and classes. The colours are those of Okabe and Ito, which most eyes can tell apart, but
@@ -55,7 +55,7 @@ _STYLE: Any = {
 
 _DOCUMENTATION = """
 ax : Axes, optional
-    Where to draw.
+    Axes to draw on; by default, those of a new figure.
 
 Returns
 -------
@@ -72,7 +72,7 @@ Examples
 
 
 def documented(call: str) -> Callable[[Function], Function]:
-    """Add to a docstring what all pictures share: `ax`, the result, an example with this call."""
+    """Add to a docstring what all plots share: `ax`, the result, an example with this call."""
 
     def add(function: Function) -> Function:
         function.__doc__ = cleandoc(function.__doc__ or "") + _DOCUMENTATION.format(call=call)
@@ -83,7 +83,7 @@ def documented(call: str) -> Callable[[Function], Function]:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the colours of a page with a background of its own."""
+    """Draw in colours that work on any page background."""
     with mpl.rc_context(_STYLE):
         yield
 
@@ -96,7 +96,7 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
 
 
 def legend_above(ax: Axes, n_columns: int = 2, title: str | None = None) -> None:
-    """Put the legend above the frame, where it covers nothing, in columns that have room there."""
+    """Put the legend above the frame, where it covers nothing, in as many columns as fit."""
     lengths = [len(text) + MARK for text in ax.get_legend_handles_labels()[1]]
     room = _characters(ax)
     fitting = [
@@ -127,14 +127,14 @@ def title_above(ax: Axes, text: str, value: str = "") -> None:
 
 
 def label_axes(ax: Axes, *, x: str | None = None, y: str | None = None) -> None:
-    """Write what is along the axes, in lines that are no longer than these."""
+    """Label the axes, wrapping labels that are longer than the axis."""
     for axis, text, upright in ((ax.xaxis, x, False), (ax.yaxis, y, True)):
         if text is not None:
             axis.set_label_text(textwrap.fill(text, max(_characters(ax, upright), 12)))
 
 
 def _characters(ax: Axes, upright: bool = False) -> int:
-    """Return how many characters fit along an axis, about."""
+    """Return approximately how many characters fit along an axis."""
     box, figure = ax.get_position(original=True), ax.figure
     pixels = figure.bbox.height * box.height if upright else figure.bbox.width * box.width
     length = 72.0 * pixels / figure.dpi
@@ -153,7 +153,7 @@ def line_styles(n_lines: int) -> list[dict[str, Any]]:
 
 
 def short_name(name: str, most: int = 24) -> str:
-    """Return a name, cut in the middle where it would leave no room for the picture.
+    """Return a name, shortened in the middle if it is too long for a plot.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is drawn: the posterior of a model, or of one of its classes, and what it is called."""
+"""What is drawn: the posterior of a model, or of one of its classes, and its name."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ SHOWN_CLASSES = 8
 
 
 class Subject(NamedTuple):
-    """A model, or the posterior of one, as a picture sees it."""
+    """A model or a posterior, with what a plot needs to know about it."""
 
     posteriors: list[Posterior]
-    """All of a model."""
+    """All posteriors of the model."""
     target: str | None
-    """What the outcome is called."""
+    """Name of the outcome."""
     classes: list[Any]
-    """The labels of a classification; empty for a posterior without its model."""
+    """Labels of a classification; empty for a posterior without its model."""
     chosen: int | None
-    """The position of a class among them; None for all classes, and where there are none."""
+    """Position of the chosen class; None for all classes, or if there are none."""
 
     @property
     def name(self) -> str:
-        """What to call the outcome."""
+        """Name of the outcome, or "y"."""
         return short_name(self.target or "y")
 
     @property
     def parts(self) -> dict[str, Posterior]:
-        """The posteriors to draw, by what tells them apart: nothing where there is only one."""
+        """The posteriors to draw, by class; the key is empty if there is only one."""
         if len(self.posteriors) == 1:
             return {"": self.posteriors[0]}
         parts = {str(c): p for c, p in zip(self.classes, self.posteriors, strict=True)}
@@ -40,7 +40,7 @@ class Subject(NamedTuple):
 
     @property
     def mean_label(self) -> str:
-        """What a mean of the only posterior, or of the chosen class, is called."""
+        """Label for the mean of the only posterior, or of the chosen class."""
         posterior = self.posteriors[0]
         if not posterior.likelihood.has_classes:
             return f"predicted {self.name}"
@@ -54,29 +54,29 @@ def subject_of(model: Any, class_: Any = None) -> Subject:
     """Return what to draw of a fitted estimator or of a posterior."""
     if isinstance(model, Posterior):
         if class_ is not None:
-            raise ValueError("A Posterior is of one class already: leave class_ out.")
+            raise ValueError("class_ requires a fitted estimator, not a Posterior.")
         return Subject([model], None, [], None)
     check_is_fitted(model)
     fitted = model._fitted
     classes = [] if fitted.classes is None else fitted.classes.tolist()
     if not fitted.posteriors:
-        raise ValueError("A model of a single class has no trees that could be drawn.")
+        raise ValueError("A model with a single class has no trees to draw.")
     chosen = None if class_ is None else class_position(classes, class_)
     return Subject(fitted.posteriors, fitted.target_name, classes, chosen)
 
 
 def class_position(classes: list[Any], class_: Any) -> int:
-    """Return the position of a label, or say which there are."""
+    """Return the position of a label; the error lists the valid labels."""
     if class_ in classes:
         return classes.index(class_)
     if not classes:
-        raise ValueError(f"class_={class_!r}, but the outcome of this model has no classes.")
+        raise ValueError(f"class_={class_!r} requires a classifier.")
     known = ", ".join(map(repr, classes[:SHOWN_CLASSES]))
     more = ", …" if len(classes) > SHOWN_CLASSES else ""
-    raise ValueError(f"class_={class_!r} is none of the classes of the model: {known}{more}.")
+    raise ValueError(f"class_={class_!r} is not a class of the model. Its classes: {known}{more}.")
 
 
 def short_probability_of(label: Any, target: str | None) -> str:
-    """Name the probability of a label, in words that fit beside an axis."""
+    """Name the probability of a label, short enough for an axis label."""
     name = None if target is None else short_name(target)
     return probability_of(short_name(str(label)), name)

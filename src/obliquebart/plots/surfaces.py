@@ -1,4 +1,4 @@
-"""The prediction over two columns."""
+"""Predictions over two columns."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.scaling import ColumnScale
 
 FloatArray = NDArray[np.float64]
-# What a surface costs: points of the grid, rows of X to average over, draws.
+# The cost of a surface: grid points per column, rows of X to average over, draws.
 GRID, MAX_ROWS, MAX_DRAWS = 40, 25, 100
 FEWEST_DRAWS = 20
 # What it costs to find the two most important columns.
 PAIR_ROWS, PAIR_DRAWS = 500, 25
-# The part of the rows that a surface spans: a few far away would leave the others no room.
+# The quantiles of the rows that a surface spans, so that outliers do not compress the rest.
 MIDDLE = (0.01, 0.99)
 OUTLINE = [patheffects.withStroke(linewidth=2.5, foreground="black")]
 
 
 class NoSurfaceError(ValueError):
-    """The model has no two continuous columns to draw a surface over."""
+    """The model has fewer than two continuous columns to draw a surface over."""
 
 
 @documented("surface(model.fit(X, y), X)")
@@ -50,18 +50,19 @@ def surface(
 ) -> Axes:
     """Draw the prediction as a surface over two continuous columns.
 
-    Of a regression the mean of f; of two classes the probability of the second one, with a thick
-    line at one half; of more classes which of them is the most probable. Other columns are averaged
-    over rows of X (partial dependence). Dots are rows of X.
+    Regression: the mean of f. Two classes: the probability of the second class, with a thick line
+    at one half. More classes: the most probable class. Other columns are averaged over rows of X
+    (partial dependence). Dots are rows of X.
 
     Parameters
     ----------
     model : fitted estimator or Posterior
         What to draw.
     X : table of shape (n, n_features)
-        For the ranges (without the last 1% on each side), the dots and the other columns.
+        Rows for the dots, the ranges (without the outer 1% on each side) and the average over
+        other columns.
     columns : pair of names or positions, optional
-        Unless given, the two most important continuous columns, if possible with more than two
+        By default, the two most important continuous columns, if possible with more than two
         values.
     class_ : label, optional
         Draw the probability of this class.
@@ -87,13 +88,13 @@ def surface(
 
 
 def _draw_surface(ax: Axes, subject: Subject, ticks: list[_Ticks], values: FloatArray) -> None:
-    """Draw one number, in colours that span its own range."""
+    """Draw one quantity, with colours that span its range."""
     x, y = (tick.user for tick in ticks)
     image = ax.pcolormesh(x, y, values, cmap="cividis", rasterized=True)
     likelihood = subject.posteriors[0].likelihood
     formatter = PlainFormatter(percent=likelihood.has_classes)
     if values.min() < values.max():
-        # In the same raster as the colours, so that a page in the dark can leave both as they are.
+        # In the same raster as the colours, so that both look the same on a dark page.
         lines = ax.contour(x, y, values, colors="white", linewidths=0.8, levels=6)
         _rasterise(lines)
         names = dict(zip(lines.levels, formatter.format_ticks(list(lines.levels)), strict=True))
@@ -110,7 +111,7 @@ def _draw_surface(ax: Axes, subject: Subject, ticks: list[_Ticks], values: Float
 
 
 def _draw_classes(ax: Axes, subject: Subject, ticks: list[_Ticks], codes: NDArray[np.intp]) -> None:
-    """Draw where each class is the most probable one, and write its name there."""
+    """Draw the region in which each class is the most probable, with its name."""
     x, y = (tick.user for tick in ticks)
     n_classes = len(subject.classes)
     shades = PALETTE if n_classes <= len(PALETTE) else _shades(n_classes)
@@ -126,7 +127,7 @@ def _draw_classes(ax: Axes, subject: Subject, ticks: list[_Ticks], codes: NDArra
         if not here.all():
             _rasterise(ax.contour(x, y, here, levels=[0.5], colors="white", linewidths=1.2))
         row, column = _middle(here)
-        # Names at the edge stay inside.
+        # Keep names at the edge inside the frame.
         side = ("left", "center", "right")[min(3 * column // GRID, 2)]
         ax.text(
             float(x[column]),
@@ -148,7 +149,7 @@ def _shades(n_classes: int) -> Any:
 
 
 def _middle(here: NDArray[np.bool_]) -> tuple[int, int]:
-    """Return the point of a region that is furthest from its border."""
+    """Return the point of a region that is farthest from its border."""
     padded = np.pad(here, 1)
     depth = np.zeros(here.shape)
     while padded.any():
@@ -174,14 +175,14 @@ def _draw_rows(ax: Axes, ticks: list[_Ticks], encoded: EncodedTable) -> None:
 
 
 def _rasterise(contours: Any) -> None:
-    # Before matplotlib 3.11 contours stay lines, with a warning.
+    # Before matplotlib 3.11, contours cannot be rasterised, and trying gives a warning.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         contours.set_rasterized(True)
 
 
 class _Ticks:
-    """Grid points of a column: in the user's units and as the engine sees them."""
+    """Grid points of a column, in the user's units and scaled for the engine."""
 
     def __init__(self, scale: ColumnScale, row: int, scaled: NDArray[np.float32]) -> None:
         self.row = row
@@ -202,7 +203,7 @@ def _ticks(encoding: Encoding, j: int, encoded: EncodedTable) -> _Ticks:
         )
     if not scale.low < scale.high:
         raise ValueError(
-            f"Column {encoding.names[j]!r} had a single value in training: choose another one."
+            f"Column {encoding.names[j]!r} had a single value in training: choose another column."
         )
     row = encoding.kinds[:j].count("continuous")
     return _Ticks(scale, row, encoded.x_cont[row])
@@ -229,7 +230,7 @@ def _best_pair(subject: Subject, encoded: EncodedTable) -> tuple[str, str]:
         if row.column in binary
     ]
     if len(ranked) < 2:
-        raise NoSurfaceError("A surface needs two continuous columns with different values.")
+        raise NoSurfaceError("A surface needs two continuous columns that are not constant.")
     (_, _, first), (_, _, second) = sorted(ranked)[:2]
     return first, second
 
@@ -244,7 +245,7 @@ def _positions(encoding: Encoding, columns: tuple[str | int, str | int]) -> tupl
 def _surface_values(
     subject: Subject, encoded: EncodedTable, pair: tuple[int, int], ticks: list[_Ticks]
 ) -> FloatArray:
-    """Return mean predictions at every point of the grid: second column, first column, class."""
+    """Return mean predictions on the grid, indexed by second column, first column and class."""
     encoding = subject.posteriors[0].encoding
     only_these = len(encoding.names) == len(pair)
     rows = choose_rows(1 if only_these else MAX_ROWS, encoded.n_rows)

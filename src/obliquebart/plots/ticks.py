@@ -1,4 +1,4 @@
-"""Ticks with labels that are plain numbers, distinct, and apart from each other."""
+"""Ticks whose labels are plain, distinct numbers that do not overlap."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from obliquebart.display.numbers import LARGEST_PLAIN, SEPARATED_FROM, fixed, wi
 FloatArray = NDArray[np.float64]
 STEPS = (1, 2, 2.5, 5, 10)
 MOST_INTERVALS = 8
-# With more decimals, numbers below 1 are easier to read with an exponent.
+# Numbers that need more decimals are easier to read with an exponent.
 MOST_DECIMALS = 5
-# What labels need, in sizes of their font: the width of a character, the height of a line, and
-# what is left free between two of them.
+# The space for labels relative to the font size: the width of a character, the height of a line,
+# and the gap between two labels.
 CHARACTER, LINE, GAP = 0.62, 1.2, 0.9
 
 
 class PlainFormatter(Formatter):
-    """Writes numbers with the decimals that their differences need, and if possible no exponent.
+    """Formats numbers with as many decimals as they need, if possible without exponents.
 
-    All labels of an axis have equally many decimals. Thousands are separated from ten thousand on,
+    All labels of an axis have the same number of decimals. Thousands separators start at 10,000,
     so that years have no comma.
     """
 
@@ -36,11 +36,11 @@ class PlainFormatter(Formatter):
         self._ticks: list[float] = []
 
     def set_locs(self, locs: Sequence[float]) -> None:
-        """Remember the ticks of the axis."""
+        """Store the ticks of the axis."""
         self._ticks = list(locs)
 
     def __call__(self, x: float, pos: int | None = None) -> str:
-        """Return the label of one tick among the others."""
+        """Return the label of one tick."""
         del pos
         return self.labels([x], self._ticks)[0]
 
@@ -67,7 +67,7 @@ class PlainFormatter(Formatter):
 
 
 def _decimals(ticks: FloatArray, step: float) -> int:
-    """Return the fewest decimals with which no tick moves by a visible part of a step."""
+    """Return the smallest number of decimals that does not visibly move a tick."""
     if step <= 0.0:
         return 0
     for decimals in range(max(math.floor(-math.log10(step)), 0), 300):
@@ -77,7 +77,7 @@ def _decimals(ticks: FloatArray, step: float) -> int:
 
 
 class RoomyLocator(MaxNLocator):
-    """Chooses as many round numbers as have room for their labels, all of them `within` a range."""
+    """Chooses as many round numbers `within` a range as there is room for labels."""
 
     def __init__(
         self, formatter: PlainFormatter, within: tuple[float, float] = (-math.inf, math.inf)
@@ -103,12 +103,12 @@ class RoomyLocator(MaxNLocator):
             fewest = ticks
         if fewest is None:
             return np.asarray(super().tick_values(vmin, vmax), dtype=np.float64)
-        # Two of them, as far apart as can be.
+        # The two that are farthest apart.
         return np.asarray(fewest[[0, -1]], dtype=np.float64)
 
 
 def labels_fit(axis: Any, formatter: PlainFormatter, ticks: Sequence[float], width: float) -> bool:
-    """Say whether the labels of these ticks leave room for each other on an axis."""
+    """Return whether the labels of these ticks fit on an axis without overlapping."""
     if not isinstance(axis, Axis):
         return True
     length, size, along = _room(axis)
@@ -120,11 +120,11 @@ def labels_fit(axis: Any, formatter: PlainFormatter, ticks: Sequence[float], wid
 
 
 def _room(axis: Axis) -> tuple[float, float, bool]:
-    """Return the length of an axis and the size of its font in points, and if labels lie along."""
+    """Return an axis' length and font size in points, and whether labels are parallel to it."""
     along = isinstance(axis, XAxis)
     box, figure = axis.axes.get_window_extent(), axis.axes.figure
     pixels = box.width if along else box.height
-    # Asking for its labels would ask for its ticks.
+    # Reading the labels would compute the ticks again.
     size = float(axis.get_major_ticks(1)[0].label1.get_fontsize())
     return pixels * 72.0 / figure.dpi, size, along
 
@@ -142,14 +142,14 @@ def plain_ticks(ax: Axes, *, x: Kind | None = None, y: Kind | None = None) -> No
 
 
 def ticks_within(axis: Axis, low: float, high: float) -> None:
-    """Write plain numbers along an axis, but only in a part of it."""
+    """Write plain numbers along part of an axis."""
     formatter = PlainFormatter()
     axis.set_major_formatter(formatter)
     axis.set_major_locator(RoomyLocator(formatter, (low, high)))
 
 
 class ValueLocator(Locator):
-    """Marks given values, but those that have no room for their labels."""
+    """Marks the given values, except those without room for a label."""
 
     def __init__(self, values: Sequence[float], formatter: PlainFormatter) -> None:
         self._values = sorted(values)
@@ -161,7 +161,7 @@ class ValueLocator(Locator):
         return self.tick_values(*axis.get_view_interval())
 
     def tick_values(self, vmin: float, vmax: float) -> Any:
-        """Return the first value, and each that is far enough from the one before."""
+        """Return the first value, and every value far enough from the previous one."""
         kept = self._values[:1]
         for value in self._values[1:]:
             if labels_fit(self.axis, self._formatter, [*kept[-1:], value], abs(vmax - vmin)):

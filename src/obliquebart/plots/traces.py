@@ -1,4 +1,4 @@
-"""The chains sweep by sweep."""
+"""The chains, sweep by sweep."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from obliquebart.plots.ticks import plain_ticks
 from obliquebart.posterior.diagnostics import measure, scalar_names
 from obliquebart.posterior.posterior import Posterior
 
-# What a parameter says, besides its name.
+# Descriptions of the parameters.
 MEANINGS = {
     "theta": "θ, how many columns a rule uses",
     "leaf_sd": "leaf sd, how much a leaf may add",
     "n_leaves": "leaves per tree",
     "depth": "depth of a tree",
 }
-# Longer chains are drawn as means of consecutive draws, which a picture cannot tell apart.
+# Longer chains are drawn as means of consecutive draws, which look the same.
 MAX_POINTS = 1000
 
 
@@ -36,19 +36,20 @@ def trace(
 ) -> NDArray[np.object_]:
     """Draw the traces of the parameters, one panel each, one line per chain.
 
-    For sigma the sweeps before the first kept draw are shown too, left of zero: there one sees
-    whether they were enough.
+    For sigma, burn-in sweeps are shown too, to the left of zero, so that you can see whether the
+    burn-in was long enough.
 
     Parameters
     ----------
     model : fitted estimator or Posterior
         What to draw.
     names : sequence of str, optional
-        Keys of `Posterior.trace`; the parameters of the model and `n_leaves` unless given.
+        Keys of `Posterior.trace`; by default, the parameters of the model and `n_leaves`.
     axes : sequence of Axes, optional
-        One for each name; of several classes those of the first class, then those of the second.
+        One per name; with several classes, first those of the first class, then of the second, and
+        so on.
     class_ : label, optional
-        Of more than two classes, the one whose chains to draw; unless given, all of them.
+        With more than two classes, the class whose chains to draw; by default, all classes.
 
     Returns
     -------
@@ -68,9 +69,7 @@ def trace(
     chosen = list(names) if names is not None else default_names(first)
     unknown = [name for name in chosen if name not in first.trace]
     if unknown:
-        raise ValueError(
-            f"There is no trace of {unknown[0]!r}; there are {', '.join(first.trace)}."
-        )
+        raise ValueError(f"Unknown trace {unknown[0]!r}. Available: {', '.join(first.trace)}.")
     n_panels = len(chosen) * len(parts)
     given = list(axes) if axes is not None else _new_panels(len(chosen), len(parts))
     if len(given) != n_panels:
@@ -92,7 +91,7 @@ def draw_traces(
     *,
     has_legend: bool = True,
 ) -> None:
-    """Draw the traces of one posterior, one panel each; the label is put before their titles."""
+    """Draw the traces of one posterior, one panel each; `label` is a prefix of their titles."""
     symbols = {scalar.name: scalar.symbol for scalar in posterior.likelihood.noise}
     for ax, name in zip(panels, names, strict=True):
         title = MEANINGS.get(name, symbols.get(name, name))
@@ -109,7 +108,7 @@ def draw_traces(
 
 def _draw(ax: Axes, posterior: Posterior, name: str, title: str) -> None:
     draws = posterior.trace[name]
-    # As far apart as the kept draws, up to the last one before them.
+    # Thinned like the kept draws, up to the last sweep before them.
     burn = posterior.burn_sigma[:, :: -posterior.schedule.n_thin][:, ::-1]
     burn = burn if name == "sigma" else np.zeros((len(draws), 0))
     _panel(ax, draws, burn)
@@ -119,7 +118,7 @@ def _draw(ax: Axes, posterior: Posterior, name: str, title: str) -> None:
 
 
 def default_names(posterior: Posterior) -> list[str]:
-    """Return the traces that are drawn unless others are asked for."""
+    """Return the traces to draw by default."""
     constant = {scalar.name for scalar in posterior.likelihood.noise if not scalar.sampled}
     return [*(name for name in scalar_names(posterior) if name not in constant), "n_leaves"]
 
@@ -147,7 +146,7 @@ def _panel(ax: Axes, draws: NDArray[np.float64], burn: NDArray[np.float64]) -> N
         ax.plot(_thin(sweep, step), _thin(line, step), lw=0.9, label=f"chain {chain + 1}", **style)
     if n_burn:
         ax.axvline(0, color=INK, lw=1.0, ls=(0, (1, 1)))
-        # The first sweeps start far away and would flatten the rest.
+        # The first sweeps are far off and would compress the rest.
         low, high = np.nanmin(values[:, n_burn // 2 :]), np.nanmax(values[:, n_burn // 2 :])
         margin = 0.05 * (high - low) or 0.5
         ax.set_ylim(low - margin, high + margin)

@@ -1,4 +1,4 @@
-"""The posterior as ArviZ keeps it: InferenceData in ArviZ 0.x, a DataTree in 1.x."""
+"""Export of a posterior to ArviZ: InferenceData in ArviZ 0.x, a DataTree in 1.x."""
 
 from __future__ import annotations
 
@@ -24,24 +24,24 @@ Groups = dict[str, dict[str, Any]]
 
 
 class Observed(NamedTuple):
-    """The outcomes that the user gave, their weights, and what draws new ones."""
+    """The user's outcomes, their weights, and the generator for new outcomes."""
 
     y: Any
     sample_weight: Any
     random_state: Any
 
     def require_table(self, X: Any) -> None:
-        """Raise ValueError if there are outcomes or weights, but no table."""
+        """Raise ValueError if there are outcomes or weights but no table."""
         if X is None and (self.y is not None or self.sample_weight is not None):
-            raise ValueError("y and sample_weight need the table X that they belong to.")
+            raise ValueError("y and sample_weight require X: pass the table they belong to.")
 
     def checked(self, check_y: Callable[[Any, int], NDArray[Any]], n_rows: int) -> Observed:
-        """Return arrays and a generator; `check_y` is given y and the number of rows."""
+        """Return arrays and a generator; `check_y` is called with y and the number of rows."""
         weights = check_weights(self.sample_weight, n_rows)
         if weights is None:
             weights = np.ones(n_rows)
         if not weights.all():
-            raise ValueError("sample_weight is 0 in some rows: leave these rows out of X and y.")
+            raise ValueError("sample_weight is 0 in some rows: drop these rows from X and y.")
         y = None if self.y is None else check_y(self.y, n_rows)
         return Observed(y, weights, check_random_state(self.random_state))
 
@@ -71,7 +71,7 @@ def to_arviz(
 
 
 def trace_groups(posterior: Posterior) -> Groups:
-    """Return what needs no table: the scales, and what is known of the sweeps."""
+    """Return the groups that need no table: the scales, and statistics of the sweeps."""
     stats = {f"accept_{move}" for move in _core.MOVES} | {"n_leaves", "depth"}
     return {
         "posterior": {name: posterior.trace[name] for name in scalar_names(posterior)},
@@ -84,16 +84,16 @@ def trace_groups(posterior: Posterior) -> Groups:
 
 
 def require_groups_memory(n_draws: int, n_rows: int, n_arrays: int) -> None:
-    """Raise MemoryError if so many arrays of draws by rows cannot be held."""
+    """Raise MemoryError if the arrays of draws by rows do not fit in memory."""
     require_memory(
         8.0 * n_arrays * n_draws * n_rows,
-        f"ArviZ's groups of {n_draws} draws at {n_rows} rows",
+        f"Exporting {n_draws} draws at {n_rows} rows to ArviZ",
         "Pass fewer rows.",
     )
 
 
 def _outcome_groups(posterior: Posterior, observed: Observed, f: FloatArray) -> Groups:
-    """Draw a new outcome for each f, and rate the observed one where there is one."""
+    """Draw a new outcome for each f, and compute the log likelihood of observed outcomes."""
     likelihood, y = posterior.likelihood, observed.y
     noise = likelihood.noise_of(posterior.trace, (*f.shape[:-1], 1))
     given = Given(f, noise, observed.sample_weight)
@@ -107,10 +107,10 @@ def _outcome_groups(posterior: Posterior, observed: Observed, f: FloatArray) -> 
 
 
 def import_arviz() -> Any:
-    """Return the package, or say how to install it."""
+    """Import ArviZ; the error says how to install it."""
     try:
         with warnings.catch_warnings():
-            # Once a day 0.23 announces 1.0; both are supported.
+            # Version 0.23 announces 1.0 once a day; both are supported.
             warnings.simplefilter("ignore", FutureWarning)
             import arviz
     except ImportError as error:
@@ -121,7 +121,7 @@ def import_arviz() -> Any:
 
 
 def build(arviz: Any, groups: Groups, coords: dict[str, Any], dims: dict[str, list[str]]) -> Any:
-    """Return the groups that are not empty as this version of ArviZ keeps them."""
+    """Return the non-empty groups in the format of the installed ArviZ."""
     from obliquebart import __version__
 
     groups = {name: variables for name, variables in groups.items() if variables}

@@ -1,4 +1,4 @@
-"""More than two classes as ArviZ keeps them: every quantity has a dimension `class`."""
+"""Export of more than two classes to ArviZ: every quantity has a dimension `class`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.diagnostics import choose_rows
 from obliquebart.posterior.posterior import FloatArray, Posterior
 
-# Probabilities are sums of rounded numbers; a logarithm needs more than nothing.
+# Rounded probabilities can be 0, which has no logarithm.
 SMALLEST = np.finfo(np.float64).tiny
 
 
@@ -32,9 +32,9 @@ def classes_to_arviz(
     rows: int | Sequence[int],
     n_jobs: int | None,
 ) -> Any:
-    """Export the posteriors of classes, by label; `observed.y` has numbers of classes.
+    """Export the posteriors of classes, by label; `observed.y` contains class indices.
 
-    Outcomes are numbers of classes, and their probabilities those of `predict_proba`.
+    Outcomes are class indices, with the probabilities of `predict_proba`.
     """
     arviz = import_arviz()
     observed.require_table(X)
@@ -78,7 +78,7 @@ def _stacked(groups: list[Groups]) -> Groups:
 
 
 def _outcome_groups(p: FloatArray, observed: Observed) -> Groups:
-    """Draw a new class for each draw and row, and rate the observed one where there is one."""
+    """Draw a new class for each draw and row, and compute the log likelihood of observed ones."""
     u = observed.random_state.random_sample(p.shape[:-1])
     new = (np.cumsum(p[..., :-1], axis=-1) < u[..., None]).sum(axis=-1)
     groups: Groups = {"posterior_predictive": {"y": new}}

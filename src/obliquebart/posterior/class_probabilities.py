@@ -13,10 +13,10 @@ from obliquebart.table.encoded import EncodedTable
 class ClassProbabilities:
     """Means, quantiles and draws of the probabilities of all classes.
 
-    There is no posterior for a single class, one (of the second class) for two, one per class for
-    more. The probability of each against the rest is then divided by their sum, draw by draw, so
-    that means and intervals are those of the normalised draws. `n_draws` counts the draws in all.
-    With weights of the classes, every draw is multiplied by them before it is normalised.
+    A single class has no posterior, two classes have one (of the second class), and more classes
+    have one each. In the last case, each draw of the probabilities of classes against the rest is
+    divided by its sum; means and intervals are those of the normalised draws. Class weights
+    multiply every draw before it is normalised. `n_draws` is the total number of draws.
     """
 
     def __init__(
@@ -33,7 +33,7 @@ class ClassProbabilities:
 
     @property
     def _is_plain_pair(self) -> bool:
-        """Whether the probability of the second of two classes is that of the posterior."""
+        """Whether the posterior directly gives the probability of the second of two classes."""
         return self._n_classes == 2 and self._weights is None
 
     def mean(self, columns: EncodedTable, n_jobs: int | None) -> FloatArray:
@@ -89,10 +89,10 @@ class ClassProbabilities:
 
     def _normalised(self, draws: FloatArray) -> FloatArray:
         """Multiply by the weights, and divide by the sum over the classes."""
-        # All classes at probability 0 in float64 would leave 0 / 0.
+        # If all probabilities were 0 in float64, the result would be 0 / 0.
         draws = np.maximum(draws, np.finfo(np.float64).tiny)
         if self._weights is not None:
-            # The largest weight is one: no product may underflow for all classes.
+            # The largest weight is one, so that not all products underflow.
             draws *= self._weights / self._weights.max()
         draws /= draws.sum(axis=-1, keepdims=True)
         return draws

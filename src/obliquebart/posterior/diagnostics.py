@@ -1,4 +1,4 @@
-"""Have the chains converged? R-hat, effective sample sizes, errors of means, and a verdict.
+"""Convergence diagnostics: R-hat, effective sample sizes, errors of means, and a verdict.
 
 The statistics are those of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-
 normalization, folding, and localization", Bayesian Analysis 16(2), computed by arviz-stats.
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
 TAILS = (0.05, 0.95)
-ONE_CLASS = "A model of a single class has no draws: it predicts that class with certainty."
+ONE_CLASS = "A model with a single class has no draws: it always predicts that class."
 FloatArray = NDArray[np.float64]
 
 
 class Quantity(NamedTuple):
-    """A scalar of the posterior and how well the chains know it.
+    """A scalar of the posterior with its convergence diagnostics.
 
-    `rhat`, `ess_bulk`, `ess_tail` and `mcse_mean` are NaN for a constant, and where a chain has
-    fewer than four draws.
+    `rhat`, `ess_bulk`, `ess_tail` and `mcse_mean` are NaN for a constant, and if chains have fewer
+    than four draws.
     """
 
     name: str
@@ -66,16 +66,16 @@ class Diagnostics:
     Attributes
     ----------
     quantities : list of Quantity
-        sigma, theta, leaf_sd (those that the model has) and f at the chosen rows.
+        sigma, theta and leaf_sd (if the model has them) and f at the chosen rows.
     acceptance : dict of str to float
-        The share of accepted proposals of each move that was proposed, mean over the kept sweeps.
+        Acceptance rate of each proposed move, averaged over the kept sweeps.
     trees : dict of str to float
         Posterior means of `n_leaves` and `depth` of a tree, and of `axis_share`, the share of
-        axis-aligned rules among the continuous ones.
+        axis-aligned rules among the continuous rules.
     evidence : Evidence or None
-        What the verdict is based on; None if there was no table.
+        What the verdict is based on; None without a table.
     n_chains, n_draws, n_trees : int
-        Chains, kept draws per chain, trees of an ensemble.
+        Numbers of chains, kept draws per chain, and trees in an ensemble.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class Diagnostics:
 
     @property
     def verdict(self) -> Verdict | None:
-        """How far predictions can be trusted; None if there was no table to predict."""
+        """Verdict on the predictions; None without a table."""
         return None if self.evidence is None else reach_verdict([self.evidence])
 
     def __getitem__(self, name: str) -> Quantity:
@@ -125,7 +125,7 @@ class Diagnostics:
         return notebook_html([_verdict_text(self.verdict), *self.tables()])
 
     def tables(self) -> list[TextTable]:
-        """Return the quantities and the acceptance rates, those of them that there are."""
+        """Return non-empty tables of the quantities and the acceptance rates."""
         moves = [[move, f"{share:.0%}"] for move, share in self.acceptance.items()]
         tables = [
             TextTable(self._title, ["quantity", *HEADINGS[1:]], [*map(cells, self.quantities)]),
@@ -179,9 +179,9 @@ class ModelSummary:
     Attributes
     ----------
     diagnostics : dict of str to Diagnostics
-        Of each posterior, by class; the key is empty where there is only one.
+        One per posterior, by class; the key is empty if there is only one.
     verdict : Verdict or None
-        On all of them: that on the worst, which it names. None if there was no table to predict.
+        Verdict on the worst posterior, which it names. None without a table.
 
     Examples
     --------
@@ -213,7 +213,7 @@ class ModelSummary:
 
     def __getitem__(self, name: str) -> Quantity:
         if len(self.diagnostics) != 1:
-            raise KeyError(f"{name}: there is one for each of `diagnostics`.")
+            raise KeyError(f"{name}: choose a class first, as in summary.diagnostics[label].")
         (only,) = self.diagnostics.values()
         return only[name]
 
@@ -245,7 +245,7 @@ class ModelSummary:
 
     @property
     def verdict_text(self) -> str:
-        """The verdict in words, also where there is none."""
+        """The verdict as text, or a hint if there is none."""
         return _verdict_text(self.verdict) if self.diagnostics else ONE_CLASS
 
     def _repr_html_(self) -> str:
@@ -270,7 +270,7 @@ class ModelSummary:
 
 
 def _verdict_text(verdict: Verdict | None) -> str:
-    """Return a verdict in words, also where there is none."""
+    """Return a verdict as text, or a hint if there is none."""
     return NO_ROWS if verdict is None else str(verdict)
 
 
@@ -278,7 +278,7 @@ HEADINGS = ("", "mean", "sd", "R-hat", "bulk ESS", "tail ESS", "MCSE", "5%", "95
 
 
 def cells(quantity: Quantity) -> list[str]:
-    """Return a quantity as the texts of a table's row, in the order of `HEADINGS`."""
+    """Format a quantity as a row of a table, in the order of `HEADINGS`."""
     if quantity.fixed:
         return [quantity.name, plain(quantity.mean), "fixed", *[""] * 6]
     mean, sd, mcse, q5, q95 = plain_alike(
@@ -307,7 +307,7 @@ def diagnose(
 
 
 def scalar_names(posterior: Posterior) -> list[str]:
-    """Return the names of the trace's parameters that the model has."""
+    """Return the names of the model's parameters in the trace."""
     settings = posterior.settings
     names = [scalar.name for scalar in posterior.likelihood.noise]
     has_theta = posterior.encoding.p_cont > 1 and not settings.get("axis_rules", False)
@@ -339,15 +339,15 @@ def measure(name: str, draws: FloatArray) -> Quantity:
 
 
 def _statistics(draws: FloatArray) -> tuple[float, float, float, float]:
-    # Half a second to import, and of no use to a fit; only some of its versions ship types.
+    # The import takes half a second and a fit does not need it; some versions have no types.
     array_stats: Any = import_module("arviz_stats.base").array_stats
 
-    # R-hat splits every chain in two; a single chain is split once more, to have two of them.
+    # R-hat splits every chain in two and needs two chains, so a single chain is split first.
     half = draws.shape[1] // 2
     chains = draws if len(draws) > 1 else np.stack([draws[0, :half], draws[0, -half:]])
     rhat = math.nan
     if chains.shape[1] >= SMALLEST_CHAIN:
-        # A chain that stands still has no variance: R-hat is infinite, and no reason for a warning.
+        # A stuck chain has no variance: R-hat is infinite, and no warning is needed.
         with np.errstate(divide="ignore", invalid="ignore"):
             rhat = float(array_stats.rhat(chains))
     return (
@@ -359,7 +359,7 @@ def _statistics(draws: FloatArray) -> tuple[float, float, float, float]:
 
 
 def choose_rows(rows: int | Sequence[int], n_rows: int) -> NDArray[np.intp]:
-    """Return row numbers: those given, or as many as asked for, evenly spread."""
+    """Return row numbers: the given ones, or a given number of evenly spaced ones."""
     if isinstance(rows, (int, np.integer)):
         count = min(check_count("rows", rows, 0), n_rows)
         return np.unique(np.linspace(0, n_rows - 1, count).round().astype(np.intp))
@@ -369,7 +369,7 @@ def choose_rows(rows: int | Sequence[int], n_rows: int) -> NDArray[np.intp]:
     outside = chosen[(chosen < 0) | (chosen >= n_rows)]
     if outside.size:
         raise ValueError(
-            f"rows has {int(outside[0])}, but the rows of X are numbered 0 to {n_rows - 1}."
+            f"rows contains {int(outside[0])}, but the rows of X are numbered 0 to {n_rows - 1}."
         )
     return chosen.astype(np.intp)
 

@@ -1,8 +1,8 @@
-"""Rounds: chains that run until they have arrived, or until sweeps or time are spent.
+"""Rounds: chains that run until they have converged, or until sweeps or time are used up.
 
-A round is a plain schedule. If the chains have not arrived at its end, all their sweeps become
-burn-in, and the next round is at least as long as everything before it. So the draws are those of
-a fit with the last schedule, bit for bit.
+A round is a plain schedule. If the chains have not converged at its end, all their sweeps become
+burn-in, and the next round is at least as long as everything before it. The draws are therefore
+those of a fit with the last schedule, bit for bit.
 """
 
 from __future__ import annotations
@@ -29,34 +29,35 @@ from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import Run, RunRequest, run
 from obliquebart.validation import effective_jobs
 
-# If a round is stopped, its draws count if each chain has so many of them, or half of its draws;
-# else those of the round before do. They are further apart, and later, than those, so fewer are as
-# good.
+# If a round is stopped, its draws are kept if each chain has at least this many, or half of its
+# draws; otherwise those of the previous round are kept. New draws are thinned more and come later,
+# so fewer are as good.
 FEWEST_DRAWS = 50
-# What there must be time for of a round. Its draws then span as many sweeps as the round before.
+# The part of a round that there must be time for. Its draws then span as many sweeps as those of
+# the previous round.
 WORTHWHILE_SHARE = 0.5
 
-NOTHING_TO_KEEP = "Sampling was interrupted before there were draws to keep."
+NOTHING_TO_KEEP = "Sampling was interrupted before there were any draws to keep."
 
 
 class TimeLimit(NamedTuple):
     """The time at which chains must stop."""
 
     end: float
-    """As `time.monotonic` counts."""
+    """On the clock of `time.monotonic`."""
 
     @classmethod
     def after(cls, seconds: float) -> TimeLimit:
-        """Return the time so many seconds from now."""
+        """Return a limit this many seconds from now."""
         return cls(time.monotonic() + seconds)
 
     @property
     def seconds_left(self) -> float:
-        """Return the time until then."""
+        """Return the remaining seconds."""
         return max(self.end - time.monotonic(), 0.0)
 
     def share(self, n: int) -> TimeLimit:
-        """Return the end of the first of n equal parts of the time that is left."""
+        """Return the end of the first of n equal parts of the remaining time."""
         return TimeLimit.after(self.seconds_left / n)
 
 
@@ -67,13 +68,13 @@ def run_rounds(
     progress: Sequence[FitProgress] | None = None,
     limit: TimeLimit | None = None,
 ) -> list[Run]:
-    """Run the chains of all posteriors of a model, round by round, until they have arrived.
+    """Run the chains of all posteriors of a model, round by round, until they have converged.
 
-    Each request has the schedule of its first round, which is run in any case; no other may lead
-    to more than `max_sweeps` sweeps of a chain. A posterior begins its second round when all have
-    finished their first, and so on. So what an interrupt or the end of the time leaves behind is
-    a whole model as early as possible. The results have the schedules of their chains. If a
-    posterior has no draw, KeyboardInterrupt or TimeoutError is raised.
+    Each request has the schedule of its first round, which always runs; later rounds stop at
+    `max_sweeps` sweeps per chain. All posteriors finish a round before any starts the next one, so
+    that an interrupt or the time limit leaves a complete model as early as possible. The results
+    have the schedules of their chains. If a posterior has no draws, KeyboardInterrupt or
+    TimeoutError is raised.
     """
     shown = progress or [FitProgress(False) for _ in requests]
     posteriors = [
@@ -105,7 +106,7 @@ def _too_short(n_posteriors: int, n_burn: int) -> str:
 
 
 def _take_turns(posteriors: list[_Rounds], limit: TimeLimit | None) -> None:
-    """Run one round of each posterior in turn, until none goes on or the user stops them."""
+    """Run one round of each posterior in turn, until all are done or the user interrupts."""
     waiting = posteriors
     while waiting:
         for i, posterior in enumerate(waiting):
@@ -114,7 +115,7 @@ def _take_turns(posteriors: list[_Rounds], limit: TimeLimit | None) -> None:
             if posterior.is_interrupted:
                 return
             if len(posteriors) > 1:
-                # There is one display at a time.
+                # Only one progress display at a time.
                 posterior.progress.close()
         waiting = [posterior for posterior in waiting if not posterior.is_over]
 
@@ -122,8 +123,8 @@ def _take_turns(posteriors: list[_Rounds], limit: TimeLimit | None) -> None:
 class _Rounds:
     """The rounds of one posterior.
 
-    `result` is what to keep if no other round follows; None before the first is over, and if the
-    user stopped that one in other processes.
+    `result` is what to keep if no other round follows. It is None before the end of the first
+    round, and if the user interrupted the first round in other processes.
     """
 
     def __init__(
@@ -140,7 +141,7 @@ class _Rounds:
         self._pace = 0.0
 
     def run_next(self, limit: TimeLimit | None) -> None:
-        """Run the first round, or the one that `look_ahead` found, if there is time for it."""
+        """Run the first round, or the round planned by `look_ahead` if there is time for it."""
         try:
             if self.result is None:
                 self.progress.open()
@@ -153,7 +154,7 @@ class _Rounds:
             seconds = None if limit is None else limit.seconds_left
             latest = run(self._request, self._n_jobs, self.progress, seconds)
         except KeyboardInterrupt:
-            # Where chains run in other processes, these are gone with the draws of this round.
+            # If chains run in other processes, the draws of this round are lost with them.
             self._interrupt()
             return
         self._pace = _seconds_per_sweep(self._request, time.monotonic() - began)
@@ -162,7 +163,7 @@ class _Rounds:
         self.is_interrupted = latest.ending == "interrupted"
 
     def look_ahead(self, limit: TimeLimit | None) -> None:
-        """Find the next round, unless the chains have arrived or there may be no other."""
+        """Plan the next round, unless the chains have converged or no other is allowed."""
         if self.is_over or self.result is None:
             return
         schedule = self.result.schedule
@@ -182,7 +183,7 @@ class _Rounds:
         self.progress.tell(f"{_in_words(schedule, convergence)}. {outlook}")
 
     def _begin(self, following: Schedule, latest: Run) -> None:
-        """Turn the chains into starts of the next round."""
+        """Turn the chains into starting points of the next round."""
         request = self._request
         table, n_done = request.problem.table, latest.schedule.n_sweeps
         starts = [as_burn_in(chain, latest.schedule, table) for chain in latest.chains]
@@ -200,7 +201,7 @@ class _Rounds:
 
 
 def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> Convergence:
-    """Return how far finished chains of one posterior have got, in the engine's units."""
+    """Measure the convergence of finished chains of one posterior, in the engine's units."""
     problem, settings = request.problem, request.settings
     likelihood = LIKELIHOODS[settings.likelihood]
     x = rows_between(problem.table).to_core()
@@ -214,7 +215,7 @@ def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> 
 
 
 def _better(stopped: Run, before: Run | None) -> Run:
-    """Return the round that was stopped, or the one before it, if its draws are too few."""
+    """Return the stopped round, or the previous one if the stopped one has too few draws."""
     lengths = [int(chain.draws.n_draws) for chain in stopped.chains]
     enough = min(FEWEST_DRAWS, math.ceil(stopped.schedule.n_draws / 2))
     is_useful = len(lengths) == stopped.schedule.n_chains and min(lengths) >= enough
@@ -222,7 +223,7 @@ def _better(stopped: Run, before: Run | None) -> Run:
 
 
 def _seconds_per_sweep(request: RunRequest, seconds: float) -> float:
-    """Return what a sweep of all chains took in a round; 0 if none was needed."""
+    """Return the seconds per sweep of all chains in a round; 0 if no sweep was needed."""
     schedule = request.schedule
     starts = request.starts or [None] * schedule.n_chains
     done = [0 if start is None else start.n_done for start in starts]
@@ -233,7 +234,7 @@ def _seconds_per_sweep(request: RunRequest, seconds: float) -> float:
 def _is_time_for(
     following: Schedule | None, pace: float, limit: TimeLimit | None
 ) -> TypeGuard[Schedule]:
-    """Say whether there is a round, and time for enough of it."""
+    """Return whether there is a next round, and time for enough of it."""
     if following is None or limit is None:
         return following is not None
     left = limit.seconds_left

@@ -1,4 +1,4 @@
-"""What a user can do with the predictions of a fit: three tiers, in the same words everywhere."""
+"""The verdict on the predictions of a fit: three tiers, with the same wording everywhere."""
 
 from __future__ import annotations
 
@@ -44,10 +44,11 @@ NO_ROWS = "No verdict without rows: pass a table, such as the training table."
 OPTIONS = ("n_burn", "n_draws", "n_chains")
 # How many standard errors "within about" is: 19 rows of 20.
 WITHIN = 2.0
-# Errors shrink more slowly than with the length, and are estimates themselves. On the tables of
-# benchmarks/verdict.py, without this about half of the fits have enough, with it three of four.
+# Errors shrink more slowly than in theory, and are themselves estimates. On the tables of
+# benchmarks/verdict.py, this factor raises the share of fits with enough draws from about one half
+# to three quarters.
 SLACK = 3.0
-# Chains that disagree need much longer runs, or they are not worth trying.
+# If chains disagree, only much longer runs are worth trying.
 LONGER = 4
 # Chains with fewer sweeps of burn-in, or after it, were a trial: even four times as many are few.
 TRIAL = 100
@@ -56,42 +57,42 @@ SAFE_LEAF = 5
 
 
 class Evidence(NamedTuple):
-    """What is known about the chains of one posterior."""
+    """The evidence about the chains of one posterior."""
 
     convergence: Convergence
     error: float
-    """Monte Carlo standard error of predictions (of probabilities, for labels)."""
+    """Monte Carlo standard error of predictions (for classes, of probabilities)."""
     n_chains: int
     n_burn: int
     n_draws: int
-    """Kept, per chain."""
+    """Kept draws per chain."""
     n_thin: int
     settings: dict[str, Any]
     has_classes: bool
     label: str
-    """What distinguishes the posterior from others of the same model; may be empty."""
+    """Name of the posterior; empty if the model has only one."""
 
     @property
     def badness(self) -> tuple[int, float]:
-        """A key that sorts the worst last."""
+        """Sort key; the worst comes last."""
         return list(HEADLINES).index(self.convergence.tier), self.convergence.mc_share
 
 
 class Verdict(NamedTuple):
-    """How far the predictions of a fit can be trusted; prints as a headline and sentences."""
+    """Whether predictions are affected by Monte Carlo error; prints as a headline and sentences."""
 
     tier: Tier
     """"fine" (for predictions), "more" (draws would help) or "apart" (the chains disagree)."""
     headline: str
-    """The same in words."""
+    """The tier as a sentence."""
     sentences: tuple[str, ...]
     """How large the Monte Carlo error is, and what to do about it."""
     error: float
-    """Monte Carlo standard error of predictions, in the units of y, or of probabilities."""
+    """Monte Carlo standard error of predictions, in the units of y or as a probability."""
     more_draws: int | None
-    """In the tier "more": draws per chain that `sample_more` should add."""
+    """In the tier "more", the number of draws per chain to add with `sample_more`."""
     seconds: float | None
-    """About how long that takes, where it is known."""
+    """The approximate duration of these draws, if known."""
 
     def __str__(self) -> str:
         return " ".join([self.headline, *self.sentences])
@@ -103,7 +104,7 @@ class Verdict(NamedTuple):
         return notebook_html([str(self)])
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold.
+        """Return JSON-serializable values.
 
         Returns
         -------
@@ -117,12 +118,12 @@ class Verdict(NamedTuple):
 def examine(
     posterior: Posterior, table: EncodedTable, label: str = "", n_jobs: int | None = None
 ) -> Evidence:
-    """Look at the chains of a posterior at some rows between those of a table."""
+    """Check the chains of a posterior at new rows, halfway between rows of a table."""
     shape = (posterior.n_chains, posterior.n_draws)
     blocks = [f for _, f in posterior.blocks(rows_between(table), n_jobs)]
     f = np.concatenate(blocks, axis=1) if blocks else np.zeros((shape[0] * shape[1], 0))
     likelihood = posterior.likelihood
-    # In standard deviations of y, as squares of the user's numbers may overflow.
+    # In standard deviations of y, because squares of the user's numbers may overflow.
     unit = posterior.scale.scale or 1.0
     in_units = likelihood.trace_units(posterior.scale)
     noise = {
@@ -147,7 +148,7 @@ def examine(
 
 
 def sampled_scales(posterior: Posterior) -> dict[str, FloatArray]:
-    """Return the draws of the scales of noise and leaf outputs that are not fixed."""
+    """Return the draws of the noise and leaf scales, if they are not fixed."""
     names = [*(scalar.name for scalar in posterior.likelihood.noise), "leaf_sd"]
     draws = {name: posterior.trace[name] for name in names}
     return {name: values for name, values in draws.items() if values.min() < values.max()}
@@ -186,8 +187,8 @@ def _about_error(worst: Evidence) -> str:
     if worst.convergence.tier != "apart":
         return f"{what.capitalize()} are {error}{where}."
     return (
-        f"They have found different explanations of the data: {what} are an average over these, "
-        f"{error}{where}, and intervals of f may be too narrow."
+        f"They have found different explanations of the data. {what.capitalize()}, averaged over "
+        f"all chains, are {error}{where}. Intervals of f may be too narrow."
     )
 
 
@@ -244,7 +245,7 @@ def _longer(worst: Evidence, took: float | None, place: Place) -> str:
 
 
 def _missing_draws(worst: Evidence) -> int:
-    """Return how many draws each chain lacks: errors, squared, shrink with the length."""
+    """Return how many draws each chain lacks; squared errors shrink with the length."""
     found = worst.convergence
     factor = max(
         found.mc_share / FINE_SHARE,
@@ -255,7 +256,7 @@ def _missing_draws(worst: Evidence) -> int:
 
 
 def _excess(rhat: float) -> float:
-    """Return the variance between halves of chains over that within."""
+    """Return the variance between halves of chains divided by that within them."""
     return max(rhat**2 - 1.0, 0.0)
 
 

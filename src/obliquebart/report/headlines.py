@@ -1,4 +1,4 @@
-"""How good a model is, in a few numbers that need no statistics."""
+"""The quality of a model in a few plain numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CAUTIONS = {
 
 
 class Headline(NamedTuple):
-    """A number with a name, and a sentence that says what to compare it with."""
+    """A number with a name, and a sentence that puts it in context."""
 
     name: str
     value: str
@@ -26,7 +26,7 @@ class Headline(NamedTuple):
 
 
 def headlines(evaluation: Evaluation) -> list[Headline]:
-    """Return what a reader wants to know first."""
+    """Return the numbers to show first."""
     if isinstance(evaluation, ClassEvaluation):
         return _of_classes(evaluation)
     return _of_numbers(evaluation)
@@ -67,8 +67,8 @@ def _of_numbers(evaluation: RegressionEvaluation) -> list[Headline]:
         Headline(
             "Average error",
             about(scores["MAE"], 3),
-            f"A prediction of {name} is off by this much on average (mean absolute error). Always "
-            f"guessing the average would be off by {about(guess, 3)}.",
+            f"Predictions of {name} are off by this much on average (mean absolute error). Always "
+            f"predicting the average would be off by {about(guess, 3)}.",
         )
     ]
     if not np.isnan(scores["R²"]):
@@ -82,9 +82,9 @@ def _of_numbers(evaluation: RegressionEvaluation) -> list[Headline]:
     inside = float(evaluation.covered.mean())
     shown.append(
         Headline(
-            "In their interval",
+            "Inside their interval",
             f"{inside:.0%}",
-            f"of the rows. The model aims at {evaluation.coverage:.0%}; its intervals are "
+            f"of the rows. The target is {evaluation.coverage:.0%}. Intervals are "
             f"±{about(float(np.mean(evaluation.high - evaluation.low)) / 2.0)} on average.",
         )
     )
@@ -97,20 +97,20 @@ def _of_classes(evaluation: ClassEvaluation) -> list[Headline]:
     common = evaluation.classes[int(np.argmax(counts))]
     shown = [
         Headline(
-            "Right",
+            "Correct",
             f"{scores['accuracy']:.0%}",
-            f"of the rows (accuracy). Always guessing {common}, the most frequent class, would be "
-            f"right for {counts.max() / counts.sum():.0%}.",
+            f"of the rows (accuracy). Always predicting {common}, the most frequent class, would "
+            f"be correct for {counts.max() / counts.sum():.0%}.",
         )
     ]
     if "AUC" in scores:
         first, second = evaluation.classes[:2]
         shown.append(
             Headline(
-                "Told apart",
+                "Ranked correctly",
                 f"{scores['AUC']:.0%}",
-                f"of pairs of a row with {second} and one with {first} are ranked rightly (AUC). "
-                "Guessing would be 50%.",
+                f"of pairs of one row with {second} and one with {first} (AUC). Guessing would "
+                "give 50%.",
             )
         )
     own = evaluation.probability[np.arange(len(evaluation.codes)), evaluation.codes]
@@ -118,8 +118,8 @@ def _of_classes(evaluation: ClassEvaluation) -> list[Headline]:
         Headline(
             "Confidence in the right class",
             f"{float(own.mean()):.0%}",
-            "is what the model gives to the true class of a row on average. Guessing by frequency "
-            f"would be {float(np.sum((counts / counts.sum()) ** 2)):.0%}.",
+            "on average. Predicting the class frequencies would give "
+            f"{float(np.sum((counts / counts.sum()) ** 2)):.0%}.",
         )
     )
     return shown

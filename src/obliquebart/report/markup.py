@@ -1,4 +1,4 @@
-"""Pieces of the page as HTML."""
+"""The parts of the page as HTML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Part(NamedTuple):
 
     key: str
     short: str
-    """In the list of contents."""
+    """Title in the table of contents."""
     title: str
     body: str
 
@@ -43,12 +43,12 @@ def heading(text: str) -> str:
 
 
 def paragraph(text: str) -> str:
-    """Return a paragraph whose words lead to the glossary."""
+    """Return a paragraph with links to the glossary."""
     return f"<p>{explained(text)}</p>"
 
 
 def box(headline: str, sentences: Sequence[str], *, good: bool) -> str:
-    """Return sentences that must not be overlooked."""
+    """Return a highlighted box of sentences."""
     lines = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
     kind = "good" if good else "warn"
     return f'<div class="verdict {kind}"><p><strong>{escape(headline)}</strong></p>{lines}</div>'
@@ -65,7 +65,7 @@ def cards(shown: Sequence[Headline]) -> str:
 
 
 def gallery(drawn: Sequence[Picture], *, small: bool = False) -> str:
-    """Return pictures side by side, as many as there is room for."""
+    """Return pictures side by side, as many as fit."""
     figures = "".join(
         f"<figure{' class=wide tabindex=0' if picture.wide else ''}>{picture.svg}"
         f"<figcaption>{explained(picture.caption)}</figcaption></figure>\n"
@@ -96,7 +96,7 @@ def _named(title: str, of: str) -> str:
 
 
 def folded(title: str, body: str) -> str:
-    """Return something that a reader may open; without a title it is open."""
+    """Return content that the reader can expand; without a title it is always open."""
     if not title:
         return body
     return f"<details><summary>{escape(title)}</summary>{body}</details>"

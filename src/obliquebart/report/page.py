@@ -1,4 +1,4 @@
-"""The page: its sections in the order in which a reader wants them, put into the template."""
+"""The page: its sections, filled into the template."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from obliquebart.report.words import used_words
 
 documented = shared_parameters("""\
 model : ObliqueBARTRegressor or ObliqueBARTClassifier
-    Fitted.
+    A fitted model.
 X, y : table and outcomes
-    Rows on which to judge the model; best those that it has not seen.
+    Data to evaluate the model on, preferably held out from training.
 title : str, optional
-    Of the page; by default it asks what predicts the outcome.
+    Title of the page; by default, "What predicts ...?" with the name of the outcome.
 source : str, optional
-    Where the rows come from, for the reader.""")
+    Where the data come from, to show on the page.""")
 
 
 @documented
@@ -38,7 +38,9 @@ def write_report(
     title: str | None = None,
     source: str | None = None,
 ) -> None:
-    """Write the page of `report_html` to a file, whole or not at all.
+    """Save the page of `report_html` to a file.
+
+    An existing file is replaced only after the new one is complete.
 
     Parameters
     ----------
@@ -67,11 +69,11 @@ def report_html(
 ) -> str:
     """Return one HTML page about a fitted model.
 
-    How good are its predictions, which columns matter, and how do predictions depend on them? Then
-    whether the chains have converged, and the details. Every term is explained on the page.
+    The page shows how good the predictions are, which columns matter and how predictions depend
+    on them, whether the chains have converged, and details. A glossary explains every term.
 
-    The page needs nothing else: pictures are in it, and it has no script. It is made for a screen
-    of any width, for print, for dark rooms and for screen readers.
+    The page is self-contained: it includes all plots and has no scripts. It works on screens of
+    any width, in print, in dark mode and with screen readers.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""The pictures of a page, each with a caption and a text for those who do not see it."""
+"""The plots of a page, each with a caption and alternative text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from obliquebart.posterior.diagnostics import Diagnostics
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.report.svg import WIDTH, new_figure, to_svg
 
-# Of pictures that come in larger numbers.
+# For plots that are shown in larger numbers.
 SMALL_WIDTH = 3.3
 # Of pictures that have a row of the page for themselves.
 WIDE = 7.6
@@ -53,12 +53,12 @@ def trace(posterior: Posterior, diagnostics: Diagnostics, key: str, target: str)
 
 
 def in_words(evaluation: Evaluation) -> str:
-    """Return the scores in one line."""
+    """Format the scores in one line."""
     return ", ".join(f"{name} {score_text(name, v)}" for name, v in evaluation.scores().items())
 
 
 def main_checks(evaluation: Evaluation) -> list[Picture]:
-    """Draw predictions beside outcomes, and whether probabilities come true."""
+    """Draw predictions against outcomes, and coverage or calibration."""
     if not isinstance(evaluation, ClassEvaluation):
         return [
             _check(
@@ -72,17 +72,17 @@ def main_checks(evaluation: Evaluation) -> list[Picture]:
                 "coverage",
                 plots.coverage,
                 evaluation,
-                "Coverage of intervals: above the dashed line they are too wide, below it too "
-                "narrow. The band is what chance allows.",
+                "Coverage of intervals. Above the dashed line they are too wide, below it too "
+                "narrow. The band shows chance variation.",
             ),
         ]
     several = len(evaluation.classes) > 2
     fit = (
-        "The probability that the model gave to the true class of each row, by class; further "
-        "right is better. In brackets: rows."
+        "Predicted probability of the true class of each row, by class; further right is better. "
+        "The number of rows is in brackets."
         if several
-        else "The predicted probability of each row. Marks above and below show the true class: "
-        "those above belong to the right, those below to the left."
+        else "Predicted probability of each row. Marks show the true class: a good model has the "
+        "upper marks on the right and the lower ones on the left."
     )
     return [
         _check("fit", plots.fit, evaluation, fit),
@@ -90,16 +90,16 @@ def main_checks(evaluation: Evaluation) -> list[Picture]:
             "calibration",
             plots.calibration,
             evaluation,
-            "Calibration: on the dashed line, probabilities come true. The band is what chance "
-            "allows.",
+            "Calibration. On the dashed line, predicted probabilities match the observed shares. "
+            "The band shows chance variation.",
         ),
     ]
 
 
 def more_checks(evaluation: Evaluation) -> list[Picture]:
-    """Draw what is left over, and whether the whole predicted distribution is right."""
+    """Draw the residuals and, for a regression, the calibration of the predicted distribution."""
     if isinstance(evaluation, ClassEvaluation):
-        caption = "What is left over, by predicted probability. The band is what chance allows."
+        caption = "Residuals by predicted probability. The band shows chance variation."
         return [_check("residuals", plots.residuals, evaluation, caption)]
     return [
         _check(
@@ -112,14 +112,15 @@ def more_checks(evaluation: Evaluation) -> list[Picture]:
             "calibration",
             plots.calibration,
             evaluation,
-            "Calibration: where outcomes fall in their predicted distributions. Flat is right; a "
-            "hump means intervals that are too wide, high ends ones that are too narrow.",
+            "Calibration: the positions of outcomes in their predicted distributions. It should "
+            "be flat. A hump in the middle means that intervals are too wide; high ends mean that "
+            "they are too narrow.",
         ),
     ]
 
 
 def calibrations(evaluation: ClassEvaluation, most: int) -> list[Picture]:
-    """Draw the calibration of single classes: those with most rows."""
+    """Draw the calibration of each class, for the classes with the most rows."""
     counts = np.bincount(evaluation.codes, minlength=len(evaluation.classes))
     shown = np.sort(np.argsort(-counts, kind="stable")[:most])
     drawn = []
@@ -133,7 +134,7 @@ def calibrations(evaluation: ClassEvaluation, most: int) -> list[Picture]:
             legend = ax.get_legend()
             if legend is not None:
                 legend.remove()
-        caption = f"{label}: predicted probability and true share of groups of rows."
+        caption = f"{label}: predicted probability and true share in groups of rows."
         drawn.append(Picture(to_svg(figure, f"calibration{code}", caption), caption))
     return drawn
 
@@ -146,7 +147,7 @@ def _check(key: str, draw: Any, evaluation: Evaluation, caption: str) -> Picture
 
 
 def importance(shown: list[Importance], n_columns: int) -> Picture:
-    """Draw how much columns matter."""
+    """Draw the importance of columns."""
     with styled():
         figure = new_figure(1.3 + 0.27 * len(shown))
         plots.importance(shown, top=max(len(shown), 1), ax=figure.subplots())
@@ -207,7 +208,7 @@ def _panels(shown: Effect) -> Figure:
 
 
 def _ends(shown: Effect) -> str:
-    """Say between which numbers the curve lies, for those who do not see it."""
+    """Describe the range of the curve, for the alternative text."""
     if shown.mean.ndim > 1:
         return "One line or panel for each class."
     low, high = int(np.argmin(shown.mean)), int(np.argmax(shown.mean))
@@ -218,7 +219,7 @@ def _ends(shown: Effect) -> str:
 
 
 def inclusion(table: list[Inclusion], key: str) -> Picture:
-    """Draw the use of columns."""
+    """Draw how often rules use each column."""
     with styled():
         figure = new_figure(1.3 + 0.27 * len(table))
         plots.inclusion(table, top=max(len(table), 1), ax=figure.subplots())
@@ -228,7 +229,7 @@ def inclusion(table: list[Inclusion], key: str) -> Picture:
 
 
 def surface(model: Any, X: Any, key: str) -> Picture | None:
-    """Draw the prediction over the two most important columns, if there are two."""
+    """Draw predictions over the two most important columns, if there are two."""
     with styled():
         figure = new_figure(3.8)
         ax: Axes = figure.subplots()
@@ -244,7 +245,7 @@ def surface(model: Any, X: Any, key: str) -> Picture | None:
 
 
 def example_tree(posterior: Posterior, X: Any) -> Tree:
-    """Return a tree of the last draw that shows something and fits on a page."""
+    """Return an interesting tree of the last draw that fits on a page."""
     candidates = read_trees(posterior, -1, range(min(posterior.n_trees, 50)))
 
     def interest(tree: Tree) -> tuple[bool, bool, int]:
@@ -263,6 +264,6 @@ def tree(chosen: Tree, key: str) -> Picture:
     with styled():
         figure = new_figure(1.0 + 1.05 * chosen.depth, max(4.8, 1.65 * n_leaves))
         plots.tree(chosen, ax=figure.subplots())
-    alt = f"A tree with {n_leaves} leaves; the same as text below."
+    alt = f"A tree with {n_leaves} leaves; it is repeated as text below."
     caption = f"Tree {chosen.number} of draw {chosen.draw}: yes to the left, no to the right."
     return Picture(to_svg(figure, key, alt), caption, wide=n_leaves > 3)

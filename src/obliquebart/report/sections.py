@@ -1,4 +1,4 @@
-"""The sections of the page: how good, what matters and how, then convergence, then details."""
+"""The sections of the page: quality, importance, effects, convergence, details."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from obliquebart.report.markup import (
     tables,
 )
 
-# Of a model of many classes, the classes whose chains are shown.
+# With more classes, the chains of only this many are shown.
 MAX_CLASSES = 6
 SHOWN_COLUMNS = 15
-# Columns whose effects are drawn, if they have at least this importance.
+# The number of columns whose effects are drawn, and their minimum importance.
 MAX_EFFECTS, SMALLEST_SHARE = 6, 0.01
 N_ROWS_OF_F = 10
 # What is less is written as 0.0%.
@@ -49,7 +49,7 @@ SMALLEST_SHOWN = 0.0005
 
 
 class Study(NamedTuple):
-    """A model, and all that a page says about it."""
+    """A model and everything the page shows about it."""
 
     model: Any
     X: Any
@@ -62,7 +62,7 @@ class Study(NamedTuple):
 
     @property
     def target(self) -> str:
-        """What the outcome is called."""
+        """Name of the outcome."""
         return self.model.target_name_ or "y"
 
     @property
@@ -106,12 +106,12 @@ def for_analysts(subject: Study) -> Part:
 
 
 def default_title(model: Any) -> str:
-    """Return a question that the page answers."""
+    """Return the default title, a question that the page answers."""
     return f"What predicts {model.target_name_}?" if model.target_name_ else "Oblique BART"
 
 
 def lead(subject: Study, source: str | None) -> str:
-    """Say what the model is, and on which rows it is judged."""
+    """Describe the model and the rows it is evaluated on."""
     fitted = subject.model._fitted
     encoding = fitted.encoding
     kind = "a number" if fitted.classes is None else f"one of {len(fitted.classes)} classes"
@@ -215,7 +215,7 @@ def _convergence(subject: Study) -> Part:
         drawn = gallery([pictures.trace(posterior, diagnostics, f"trace{i}", subject.target)])
         shown = tables(diagnostics.tables(), of_terms=True, of=label)
         body += folded(label, f'<div class="beside">{drawn}{shown}</div>')
-    return Part("convergence", "Convergence", "Has the calculation converged?", body)
+    return Part("convergence", "Convergence", "Have the chains converged?", body)
 
 
 def _several(subject: Study) -> str:
@@ -223,7 +223,7 @@ def _several(subject: Study) -> str:
     if n_classes < 2:
         return ""
     shown = "" if n_classes <= MAX_CLASSES else f" The first {MAX_CLASSES} of {n_classes}:"
-    return paragraph(f"There are chains for each class against the rest.{shown}")
+    return paragraph(f"Each class has its own chains, for the class against the rest.{shown}")
 
 
 # ---- details -------------------------------------------------------------------------------------
@@ -243,9 +243,10 @@ def _details(subject: Study) -> Part:
 
 def _trees(subject: Study) -> Part:
     body = paragraph(
-        "A continuous rule asks whether a weighted sum φ'x of columns, each scaled to [-1, 1], is "
-        "below a cut. How many rules use a column says how the model is built, not how much the "
-        "column matters: the prior gives a category fewer rules than a number."
+        "A continuous rule compares a weighted sum φ'x of columns, each scaled to [-1, 1], with a "
+        "cut. The number of rules that use a column describes how the model is built, not how "
+        "much the column matters: the prior gives categorical columns fewer rules than continuous "
+        "ones."
     )
     for i, (label, posterior) in enumerate(subject.shown.items()):
         body += folded(label, _rules(posterior, subject.X, i, label))
@@ -274,9 +275,9 @@ def _about(tree: Tree) -> str:
     if "s(" in str(tree):
         return (
             "s(column) is the column scaled to [-1, 1]; other rules are in the units of their "
-            "column. A leaf shows what the tree adds to f."
+            "column. Each leaf shows what the tree adds to f."
         )
-    return "Rules are in the units of the columns. A leaf shows what the tree adds to f."
+    return "Rules are in the units of the columns. Each leaf shows what the tree adds to f."
 
 
 def _fitting(subject: Study) -> Part:
@@ -288,7 +289,7 @@ def _fitting(subject: Study) -> Part:
     more = len(columns) - 100
     if more > 0:
         columns = [*columns[:100], [f"{more} more", "", ""]]
-    # Neither changes a draw.
+    # These two do not affect the draws.
     parameters = [
         [name, str(value)]
         for name, value in model.get_params().items()
@@ -296,8 +297,8 @@ def _fitting(subject: Study) -> Part:
     ]
     body = tables(
         [
-            TextTable("Columns", ["column", "taken as", "in training"], columns),
+            TextTable("Columns", ["column", "used as", "in training"], columns),
             TextTable("Parameters", ["parameter", "value"], parameters),
         ]
     )
-    return Part("fitting", "Fit", "How was it fitted?", body)
+    return Part("fitting", "Fit", "How was the model fitted?", body)

@@ -1,4 +1,4 @@
-"""The words of a page that a reader may not know, each with a short explanation."""
+"""The glossary of the page."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ class Word(NamedTuple):
     """A term of the glossary."""
 
     key: str
-    """In the address of its explanation."""
+    """Used in the link to its explanation."""
     spellings: tuple[str, ...]
-    """How it is written on the page; the first one heads its explanation."""
+    """Its spellings on the page; the first one is the heading of its explanation."""
     meaning: str
 
     @property
@@ -26,52 +26,53 @@ class Word(NamedTuple):
 
 GLOSSARY = (
     # ---- how good
-    Word("mae", ("mean absolute error", "MAE"), "How far predictions are off, on average."),
+    Word("mae", ("mean absolute error", "MAE"), "How far off predictions are on average."),
     Word(
         "rmse",
         ("root mean square error", "RMSE"),
-        "Like the mean absolute error, but large misses count more.",
+        "Like the mean absolute error, but large errors count more.",
     ),
     Word(
         "r2",
         ("R²",),
-        "The share of the differences between rows that the predictions explain: 100% is perfect, "
+        "The share of the variance of the outcomes that the predictions explain: 100% is perfect, "
         "0% is no better than always predicting the average.",
     ),
     Word(
         "interval",
         ("interval", "intervals"),
-        "A range that holds the truth with a stated probability, for example 90%.",
+        "A range that contains the true value with a given probability, for example 90%.",
     ),
     Word("accuracy", ("accuracy",), "The share of rows whose most probable class is the true one."),
     Word(
         "auc",
         ("AUC",),
-        "The probability that, of two rows of different classes, the model gives the higher "
-        "probability to the right one. 50% is guessing.",
+        "For two rows of different classes: how often the model gives the higher probability to "
+        "the correct one. Guessing gives 50%.",
     ),
     Word(
         "log-loss",
         ("log loss",),
-        "The average of minus the logarithm of the probability of the true class: 0 is perfect, "
-        "and confident mistakes cost most.",
+        "The average negative logarithm of the probability of the true class. 0 is perfect; "
+        "confident errors count most.",
     ),
     Word(
         "brier",
         ("Brier score",),
-        "The average squared distance between probabilities and what happened: 0 is perfect.",
+        "The average squared distance between probabilities and outcomes: 0 is perfect.",
     ),
     Word(
         "calibration",
         ("calibration",),
-        "Whether probabilities come true: of rows that get 20%, one in five should have the class.",
+        "Whether probabilities match frequencies: of rows predicted at 20%, one in five should "
+        "have the class.",
     ),
     Word(
         "coverage",
         ("coverage",),
-        "How many outcomes lie in their intervals. For 90% intervals it should be 90%.",
+        "The share of outcomes inside their intervals. For 90% intervals it should be 90%.",
     ),
-    Word("residual", ("residual", "residuals"), "What is left over: observed minus predicted."),
+    Word("residual", ("residual", "residuals"), "The observed minus the predicted value."),
     # ---- what matters
     Word(
         "importance",
@@ -82,55 +83,59 @@ GLOSSARY = (
     Word(
         "effect",
         ("effect", "effects"),
-        "The average prediction if all rows had the same value of one column, and kept their "
-        "values of all others. It is what the model says, not proof of a cause.",
+        "The average prediction if all rows had the same value in one column and kept their "
+        "values in all others. It describes the model and is not proof of a cause.",
     ),
     # ---- the model
     Word(
         "tree",
         ("tree", "trees"),
-        "A series of yes-or-no questions about a row that ends in a leaf, a small number. A "
+        "A series of yes-or-no questions about a row that ends in a leaf, which is a number. A "
         "prediction adds up the leaves of many trees.",
     ),
     Word(
         "rule",
         ("rule", "rules"),
-        "A question of a tree. It asks whether a weighted sum of columns is below a cut, or "
-        "whether a category is one of a set.",
+        "A question in a tree: whether a weighted sum of columns is below a cut, or whether a "
+        "categorical column has one of a set of levels.",
     ),
-    Word("oblique", ("oblique",), "A rule is oblique if its weighted sum has two columns or more."),
+    Word("oblique", ("oblique",), "A rule is oblique if its weighted sum has two or more columns."),
     Word(
         "phi",
         ("φ", "loading", "loadings"),
-        "φ has the weights of the columns in a rule, for columns that are scaled to [-1, 1]. The "
+        "φ contains the weights of the columns in a rule, with columns scaled to [-1, 1]. The "
         "loading of a column is the size of its weight.",
     ),
     Word(
         "f",
         ("f",),
-        "The sum of the trees: the prediction, or for classes a score that becomes a probability. "
-        "f[7] is that of row 7, counted from 0.",
+        "The sum of the trees: the prediction or, for classes, a score that is converted to a "
+        "probability. f[7] is the value for row 7, counting from 0.",
     ),
     Word(
         "prior",
         ("prior",),
-        "What the model assumes before it has seen data, for example that trees are small.",
+        "What the model assumes before seeing any data, for example that trees are small.",
     ),
-    Word("sigma", ("σ", "sigma"), "The noise: how far outcomes typically are from f."),
+    Word(
+        "sigma",
+        ("σ", "sigma"),
+        "The noise: how far outcomes typically are from f, as a standard deviation.",
+    ),
     Word(
         "df",
         ("df",),
-        "Degrees of freedom of the noise: the smaller, the more extreme outcomes are expected.",
+        "Degrees of freedom of the noise: the smaller they are, the more outliers are expected.",
     ),
     Word(
         "theta",
         ("θ", "theta"),
-        "The probability that a column is in a rule: the larger, the more columns rules have.",
+        "The probability that a rule uses a column: the larger it is, the more columns rules have.",
     ),
     Word(
         "leaf-sd",
         ("leaf sd", "leaf_sd"),
-        "How much a leaf may add to f: its standard deviation in the prior.",
+        "How much a leaf can add to f: its prior standard deviation.",
     ),
     Word(
         "kind",
@@ -142,20 +147,19 @@ GLOSSARY = (
     Word(
         "chance",
         ("against chance",),
-        "How often two columns share a rule, as a multiple of what it would be if each pair did so "
-        "equally often.",
+        "How often two columns share a rule, compared with all pairs sharing rules equally often.",
     ),
     Word(
         "parameter",
         ("parameter", "parameters"),
-        "A setting of the fit. The documentation of obliquebart explains each.",
+        "A setting of the fit, explained in the documentation of obliquebart.",
     ),
     # ---- the calculation
     Word(
         "draw",
         ("draw", "draws"),
         "One of many versions of the model that all fit the data. Predictions are averages over "
-        "the draws, and intervals show how far draws differ.",
+        "the draws; intervals show how much the draws differ.",
     ),
     Word(
         "chain",
@@ -166,10 +170,16 @@ GLOSSARY = (
     Word(
         "sweep",
         ("sweep", "sweeps"),
-        "One step of a chain, in which every tree may change a little. Only some become draws.",
+        "One step of a chain, in which every tree can change a little. Only some are kept as "
+        "draws.",
     ),
     Word(
-        "trace", ("trace", "traces"), "A number of the model, draw after draw, one line per chain."
+        "trace", ("trace", "traces"), "A parameter of the model, draw by draw, one line per chain."
+    ),
+    Word(
+        "r-hat",
+        ("R-hat",),
+        "Compares the chains: 1 if they agree, above about 1.05 if they differ.",
     ),
     Word(
         "r-hat",
@@ -180,8 +190,8 @@ GLOSSARY = (
     Word(
         "ess",
         ("bulk ESS", "tail ESS", "ESS"),
-        "Effective sample size: how many independent draws the chains are worth, for averages "
-        "(bulk) and for the ends of intervals (tail).",
+        "Effective sample size: the equivalent number of independent draws, for averages (bulk) "
+        "and for the ends of intervals (tail).",
     ),
     Word(
         "mcse",
@@ -192,8 +202,8 @@ GLOSSARY = (
     Word(
         "moves",
         ("accepted moves", "accepted"),
-        "Each sweep proposes to grow a tree, to prune it, or to change (or perturb) a rule. Here "
-        "is how often that was accepted.",
+        "Each sweep proposes to grow a tree, to prune it, or to change (or perturb) a rule. This "
+        "is how often each proposal was accepted.",
     ),
     Word("sd", ("sd",), "Standard deviation: how far values typically are from their average."),
 )
@@ -208,13 +218,13 @@ _PATTERN = re.compile(
 
 
 def explained(text: str) -> str:
-    """Return text as HTML in which each word of the glossary, once, leads to its explanation."""
+    """Return text as HTML; the first use of each glossary term links to its explanation."""
     seen: set[str] = set()
 
     def link(match: re.Match[str]) -> str:
         found = match.group(1)
         word = _BY_SPELLING[found.lower()]
-        # A capital letter may be another symbol.
+        # A single letter in another case may be a different symbol.
         is_symbol = len(found) == 1 and found not in word.spellings
         if word.key in seen or is_symbol:
             return found
@@ -226,7 +236,7 @@ def explained(text: str) -> str:
 
 
 def used_words(page: str) -> str:
-    """Return the glossary of the words that lead to it, as HTML."""
+    """Return the glossary as HTML, with the terms that the page links to."""
     entries = "".join(
         f'<div id="word-{word.key}"><dt>{escape(word.title)}</dt>'
         f"<dd>{escape(word.meaning)}</dd></div>"

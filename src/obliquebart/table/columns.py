@@ -22,7 +22,7 @@ from obliquebart.table.problems import (
 )
 from obliquebart.table.words import BOOLEANS, are_booleans, days_of_moments, days_of_text
 
-# What columns hold that are neither numbers nor categories: in words, and by the key of a remedy.
+# Contents that are neither continuous nor categorical: the remedy's key and a description.
 _DESCRIBED = {
     "dates": "dates",
     "times": "times of day",
@@ -34,18 +34,18 @@ _DESCRIBED = {
 
 
 def unsupported(name: str, what: str, detail: str = "") -> ColumnTypeError:
-    """Make the error for a column that can be neither numbers nor a category."""
+    """Make the error for a column that can be neither continuous nor categorical."""
     described = _DESCRIBED.get(what, f"values of type {what}")
     remedy = what if what in _DESCRIBED else "other"
-    return type_error(name, f"holds {described}{detail}", remedy)
+    return type_error(name, f"contains {described}{detail}", remedy)
 
 
 class Column(ABC):
-    """A column that knows its name, its kind and, for messages, its rows in the user's table.
+    """A column with its name, its kind and, for messages, its rows in the user's table.
 
-    ``kind`` is ``"number"`` (booleans and the words for them included), ``"text"``,
-    ``"category"`` (declared so by its type), ``"date"``, ``"empty"`` (of undeclared type, and
-    without a value) or ``"other"``, which cannot be used.
+    ``kind`` is ``"number"`` (including booleans, also as text), ``"text"``, ``"category"`` (by
+    its type), ``"date"``, ``"empty"`` (all values missing, no declared type) or ``"other"``,
+    which cannot be used.
     """
 
     kind: str
@@ -80,12 +80,12 @@ class Column(ABC):
         """Dates as days since 1970-01-01, NaN where missing; other values are errors."""
         factor = self.factor()
         if factor.kind == "number":
-            raise type_error(self.name, "holds numbers where dates are expected", "changed")
+            raise type_error(self.name, "contains numbers instead of dates", "changed")
         days = [days_of_text(str(value)) for value in factor.values]
         if None in days:
             row = int(np.argmax(factor.codes == days.index(None)))
             raise self._text_for("dates", str(factor.values[factor.codes[row]]), row, "not dates")
-        # the last entry serves code -1, a missing value
+        # the last entry is for code -1, a missing value
         return np.array([*days, np.nan], dtype=np.float64)[factor.codes]
 
     @property
@@ -96,27 +96,27 @@ class Column(ABC):
         return all(days_of_text(str(value)) is not None for value in self.factor().values)
 
     def row(self, i: int | np.integer[Any]) -> int:
-        """Row of the user's table."""
+        """Row number in the user's table."""
         return int(i if self._rows is None else self._rows[i])
 
     def _infinite(self, where: NDArray[np.bool_]) -> ColumnValueError:
         count = int(np.count_nonzero(where))
         more = f" and in {count - 1} more" if count > 1 else ""
-        fault = f"holds an infinite value in row {self.row(where.argmax())}{more}"
+        fault = f"contains an infinite value in row {self.row(where.argmax())}{more}"
         return value_error(self.name, fault, "infinite")
 
     def _text_for(
         self, expected: str, value: str, i: int | np.integer[Any], remedy: str
     ) -> ColumnTypeError:
-        fault = f"holds text ({value[:40]!r} in row {self.row(i)}) where {expected} are expected"
+        fault = f"contains text ({value[:40]!r} in row {self.row(i)}) instead of {expected}"
         return type_error(self.name, fault, remedy)
 
     def _too_large(self, detail: str = "") -> ColumnValueError:
-        fault = f"holds a number beyond the range of double precision{detail}"
+        fault = f"contains a number outside the range of double precision{detail}"
         return value_error(self.name, fault, "too large")
 
     def _numbers_of_levels(self) -> NDArray[np.float64]:
-        """Numbers of a column that is read by its levels: of booleans in words, or categories."""
+        """Numbers of a column that is read by its levels: booleans as text, or categories."""
         factor = self.factor()
         values: list[Any] = factor.values
         if are_booleans(values):
@@ -124,7 +124,7 @@ class Column(ABC):
         elif factor.kind == "text":
             row = int(np.argmax(factor.codes >= 0))
             raise self._text_for("numbers", str(values[factor.codes[row]]), row, "text")
-        # the last entry serves code -1, a missing value
+        # the last entry is for code -1, a missing value
         return np.array([*values, np.nan], dtype=np.float64)[factor.codes]
 
     def _factor_of_numbers(
@@ -177,9 +177,9 @@ class SeriesColumn(Column):
 
     @cached_property
     def kind(self) -> str:  # type: ignore[override]
-        """What its type says, but for text that is missing or boolean throughout."""
+        """Kind by type, except for text columns that are all missing or all boolean."""
         if self._series.dtype == nw.String:
-            # pandas calls a column of None text
+            # pandas gives a column of None the type text
             if self._series.null_count() == len(self._series):
                 return "empty"
             return "number" if are_booleans(self.factor().values) else "text"
@@ -203,7 +203,7 @@ class SeriesColumn(Column):
                 series = series.cast(nw.Float64)
             return self._factor_of_numbers(series.to_numpy(), present)
         if series.dtype == nw.String and series.implementation.is_pandas_like():
-            # three times as fast, there only
+            # three times as fast, in pandas only
             series = series.cast(nw.Categorical)
         distinct = series.unique().to_list()
         codes = np.full(len(present), -1, dtype=np.int64)
@@ -231,7 +231,7 @@ class DateColumn(Column):
 
 
 class OtherColumn(Column):
-    """A column that can be neither numbers, nor dates, nor a category."""
+    """A column that contains neither numbers, dates nor categories."""
 
     kind = "other"
 
@@ -247,7 +247,7 @@ class OtherColumn(Column):
 
 
 class ObjectColumn(Column):
-    """A column of Python objects: what it is depends on what it holds."""
+    """A column of Python objects, whose kind depends on its values."""
 
     def __init__(
         self,
@@ -263,7 +263,7 @@ class ObjectColumn(Column):
 
     @cached_property
     def kind(self) -> str:  # type: ignore[override]
-        """What it holds."""
+        """Kind by the types of the values."""
         if self._has_unusual:
             return "date" if self._contents == {"dates"} else "other"
         if "text" in self._types.values():
@@ -277,7 +277,7 @@ class ObjectColumn(Column):
 
     @cached_property
     def _contents(self) -> set[str]:
-        """What the values are that are not missing."""
+        """What the non-missing values are."""
         if set(self._types.values()) == {"text"}:
             return {"text"}
         return {self._types[type(v)] for v in self._values if not self._is_missing(v)}
@@ -380,7 +380,7 @@ def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def _content(kind: type) -> str:
-    """Say what values of a Python type are to us."""
+    """Return how values of a Python type are treated."""
     if issubclass(kind, str):
         return "text"
     if issubclass(kind, (Real, Decimal, np.bool_)):
@@ -404,14 +404,14 @@ def _content(kind: type) -> str:
 
 
 def _as_moment(value: Any) -> np.datetime64:
-    """Make a moment of a date, in UTC if it has a time zone."""
+    """Convert a date to `datetime64`, in UTC if it has a time zone."""
     if isinstance(value, dt.datetime) and value.tzinfo is not None:
         value = value.astimezone(dt.timezone.utc).replace(tzinfo=None)
     return np.datetime64(value, "us")
 
 
 def _as_number(value: Any) -> int | float:
-    """Make an int where that is exact: 1 and 1.0 are one level, large identifiers stay apart."""
+    """Convert to int if that is exact: 1 and 1.0 are one level, large identifiers stay distinct."""
     if isinstance(value, (int, np.integer, np.bool_)):
         return int(value)
     number = float(value)
@@ -419,7 +419,7 @@ def _as_number(value: Any) -> int | float:
 
 
 def _as_levels(name: str, values: list[Any]) -> list[Level]:
-    """Distinct values as text or numbers, one of the two; other categories by their text."""
+    """Distinct values, all as text or all as numbers; other categories as their text."""
     types = set(map(type, values))
     if len(types) <= 1 and types <= {str, int}:
         return values
@@ -429,5 +429,5 @@ def _as_levels(name: str, values: list[Any]) -> list[Level]:
     if len(contents) > 1 and contents & {"number", "text"}:
         listed = ", ".join(sorted(kind.__name__ for kind in types))
         raise type_error(name, f"mixes categories of different types ({listed})", "mixed")
-    # strings, but also intervals, dates and the like that the user declared as categories
+    # strings, but also intervals, dates and so on that the user declared as categorical
     return [str(value) for value in values]

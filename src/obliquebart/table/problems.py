@@ -1,4 +1,4 @@
-"""Columns that cannot be used: all of them in one error, with a remedy for each."""
+"""Errors about columns: one error lists all columns that cannot be used, with remedies."""
 
 from __future__ import annotations
 
@@ -6,19 +6,19 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
-# By the key of a problem. The command line has its own words for some of them.
+# By the key of a problem. The command line replaces some of them.
 REMEDIES = {
-    "dates": 'Give dates="auto" to turn dates into numbers (days since 1970-01-01), or drop the '
+    "dates": 'Set dates="auto" to convert dates to numbers (days since 1970-01-01), or drop the '
     "column.",
-    "times": "Turn times of day into numbers first, for example hours since midnight.",
-    "durations": "Turn durations into numbers first, for example total seconds.",
-    "nested": "Expand such values into columns of numbers or categories first.",
-    "bytes": "Decode bytes to text first, or drop the column.",
-    "complex": "Complex data not supported: pass real and imaginary parts as two columns.",
-    "other": "Turn such values into numbers or text first, or drop the column.",
-    "infinite": "Replace infinite values by finite numbers, or by NaN where a value is missing.",
+    "times": "Convert times of day to numbers, for example hours since midnight.",
+    "durations": "Convert durations to numbers, for example total seconds.",
+    "nested": "Expand nested values into separate columns.",
+    "bytes": "Decode bytes to text, or drop the column.",
+    "complex": "Complex data not supported: split it into real and imaginary columns.",
+    "other": "Convert the values to numbers or text, or drop the column.",
+    "infinite": "Replace infinite values by finite numbers, or by NaN if they are missing.",
     "too large": "Rescale the column.",
-    "text": "Convert the column to numbers or, if it is a category, name it in "
+    "text": "Convert the column to numbers or, if it is categorical, list it in "
     "categorical_features.",
     "text in an array": "Convert the column to numbers or, if it is a category, name it in "
     'categorical_features. If a step of a pipeline made the array, .set_output(transform="pandas") '
@@ -30,7 +30,7 @@ REMEDIES = {
     "pd.to_datetime(..., dayfirst=True), or drop the column.",
     "changed": "Convert the column to what it was in fit.",
 }
-# Where a fitted model reads another table, it has already been decided what each column is.
+# Once a model is fitted, the kinds of its columns are fixed.
 LATER = {
     "dates": REMEDIES["changed"],
     "text": REMEDIES["changed"],
@@ -38,7 +38,7 @@ LATER = {
     "bytes": REMEDIES["changed"],
     "other": REMEDIES["changed"],
 }
-_PLURALS = {"holds": "hold", "looks": "look", "mixes": "mix"}
+_PLURALS = {"contains": "contain", "looks": "look", "mixes": "mix"}
 
 
 class Problem(NamedTuple):
@@ -46,7 +46,7 @@ class Problem(NamedTuple):
 
     column: str
     fault: str
-    """A verb and what follows it, as in "holds dates"."""
+    """A verb and its object, as in "contains dates"."""
     remedy: str
     """A key of `REMEDIES`."""
 
@@ -54,7 +54,7 @@ class Problem(NamedTuple):
 class ColumnError(Exception):
     """One or more columns cannot be used.
 
-    What is raised is also a `TypeError` or a `ValueError`, see `type_error` and `value_error`.
+    The raised error is also a `TypeError` or a `ValueError`; see `type_error` and `value_error`.
     """
 
     def __init__(self, problems: list[Problem], *, later: bool = False) -> None:
@@ -66,7 +66,7 @@ class ColumnError(Exception):
         return self.in_words(REMEDIES, LATER)
 
     def in_words(self, remedies: Mapping[str, str], later: Mapping[str, str]) -> str:
-        """Name every column and its remedy; `later` is for tables after the training table."""
+        """List all columns with their remedies; `later` replaces some after training."""
         if self.later:
             remedies = {**remedies, **later}
         if len(self.problems) == 1:
@@ -83,11 +83,11 @@ class ColumnError(Exception):
 
 
 class ColumnTypeError(ColumnError, TypeError):
-    """Columns of a type that cannot be used."""
+    """Some columns have a type that is not supported."""
 
 
 class ColumnValueError(ColumnError, ValueError):
-    """Columns with values that cannot be used."""
+    """Some columns contain values that are not supported."""
 
 
 def type_error(column: str, fault: str, remedy: str) -> ColumnTypeError:
@@ -108,12 +108,12 @@ class ProblemCollector:
     >>> problems = ProblemCollector()
     >>> for name in ("start", "end"):
     ...     with problems.of_column():
-    ...         raise type_error(name, "holds durations", "durations")
+    ...         raise type_error(name, "contains durations", "durations")
     >>> problems.raise_all()
     Traceback (most recent call last):
         ...
     obliquebart.table.problems.ColumnTypeError: 2 columns cannot be used:
-    - 'start', 'end' hold durations. Turn durations into numbers first, for example total seconds.
+    - 'start', 'end' contain durations. Convert durations to numbers, for example total seconds.
     """
 
     def __init__(self, *, later: bool = False) -> None:
@@ -122,14 +122,14 @@ class ProblemCollector:
 
     @contextmanager
     def of_column(self) -> Iterator[None]:
-        """Keep the problem of one column for later."""
+        """Catch the error of one column until `raise_all`."""
         try:
             yield
         except ColumnError as error:
             self._errors.append(error)
 
     def raise_all(self) -> None:
-        """Raise one error for all columns, of the type of the first, if there was any."""
+        """Raise one error for all columns, if any, of the type of the first."""
         if self._errors:
             problems = [problem for error in self._errors for problem in error.problems]
             raise type(self._errors[0])(problems, later=self._later)

@@ -1,4 +1,4 @@
-"""What the columns of a table are taken for: numbers, categories or dates."""
+"""How the columns of a table are used: as continuous, categorical or dates."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import numpy as np
 
 from obliquebart.table.frames import Table
 
-# A category is declared by the user, or found by the type of its column.
+# A categorical column is declared by the user, or found by its type.
 Role = Literal["continuous", "declared", "found", "date"]
 Dates = Literal["auto"] | None
 
 
 def column_roles(table: Table, categorical_features: Any, dates: Dates = None) -> list[Role]:
-    """Say of each column what it is taken for.
+    """Return how each column is used.
 
     Examples
     --------
@@ -39,16 +39,16 @@ def column_roles(table: Table, categorical_features: Any, dates: Dates = None) -
 
 
 def is_category(role: Role) -> bool:
-    """Say whether a column is taken as a category."""
+    """Return whether a column is used as categorical."""
     return role in ("declared", "found")
 
 
 class _Choice(NamedTuple):
-    """What ``categorical_features`` asks for."""
+    """The meaning of ``categorical_features``."""
 
     declared: set[int]
     finds: bool
-    """Whether the columns of text or of a categorical type are categories, too."""
+    """Whether columns of text or categorical type are categorical, too."""
 
 
 def _read_choice(categorical_features: Any, table: Table) -> _Choice:
@@ -67,8 +67,8 @@ def _read_choice(categorical_features: Any, table: Table) -> _Choice:
     if chosen and all(isinstance(entry, (bool, np.bool_)) for entry in chosen):
         if len(chosen) != p:
             raise ValueError(
-                f"categorical_features has {len(chosen)} booleans, but X has {p} columns. Give "
-                "one for each column."
+                f"categorical_features has {len(chosen)} booleans, but X has {p} columns. Pass "
+                "one per column."
             )
         return _Choice({j for j, entry in enumerate(chosen) if entry}, finds=False)
     if all(isinstance(entry, str) for entry in chosen):
@@ -78,7 +78,7 @@ def _read_choice(categorical_features: Any, table: Table) -> _Choice:
     ):
         return _Choice(_checked_positions(chosen, p), finds=True)
     raise TypeError(
-        "categorical_features must hold only names, only positions or only booleans, got "
+        "categorical_features must contain only names, only positions or only booleans, got "
         f"{sorted({type(entry).__name__ for entry in chosen})}."
     )
 
@@ -95,14 +95,14 @@ def _as_list(categorical_features: Any) -> list[Any]:
 def _positions_of_names(chosen: list[str], table: Table) -> set[int]:
     if chosen and not table.is_named:
         raise ValueError(
-            "categorical_features holds names, but the columns of X have none. Give positions "
+            "categorical_features contains names, but X has no column names. Use positions "
             "instead, or pass a data frame."
         )
     unknown = [name for name in chosen if name not in table.names]
     if unknown:
         raise ValueError(
-            f"categorical_features names {', '.join(map(repr, unknown))}, but X has no such "
-            f"column. Its columns are {', '.join(map(repr, table.names[:10]))}"
+            f"categorical_features contains {', '.join(map(repr, unknown))}, which X does not "
+            f"have. Its columns are {', '.join(map(repr, table.names[:10]))}"
             + (", …" if len(table.names) > 10 else ".")
         )
     return {table.names.index(name) for name in chosen}
@@ -112,7 +112,7 @@ def _checked_positions(chosen: list[Any], p: int) -> set[int]:
     outside = [int(entry) for entry in chosen if not 0 <= entry < p]
     if outside:
         raise ValueError(
-            f"categorical_features has position {outside[0]}, but the columns of X are numbered "
-            f"0 to {p - 1}."
+            f"categorical_features contains position {outside[0]}, but the columns of X are "
+            f"numbered 0 to {p - 1}."
         )
     return {int(entry) for entry in chosen}

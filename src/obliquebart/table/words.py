@@ -1,4 +1,4 @@
-"""Text that means something else: the words for true and false, and dates in ISO 8601."""
+"""Text with a meaning: booleans, and dates in ISO 8601."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-# The words that pandas, polars and PyArrow read as booleans.
+# The text that pandas, polars and PyArrow read as booleans.
 BOOLEANS = {"False": 0, "FALSE": 0, "false": 0, "True": 1, "TRUE": 1, "true": 1}
 
 MICROSECONDS_PER_DAY = 86_400_000_000
@@ -20,7 +20,7 @@ _ISO_DATE = re.compile(
 
 
 def are_booleans(values: Iterable[Any]) -> bool:
-    """Say whether values are words for true and false, and there is one.
+    """Return whether all values, at least one, are booleans as text.
 
     Examples
     --------
@@ -32,7 +32,7 @@ def are_booleans(values: Iterable[Any]) -> bool:
 
 
 def days_of_text(text: str) -> float | None:
-    """Return days since 1970-01-01, or None if the text is no date in ISO 8601.
+    """Return days since 1970-01-01, or None if the text is not an ISO 8601 date.
 
     Times of day are fractions; with an offset from UTC, they are converted to UTC.
 
@@ -55,14 +55,14 @@ def days_of_text(text: str) -> float | None:
 
 
 def days_of_moments(moments: NDArray[np.datetime64]) -> NDArray[np.float64]:
-    """Return days since 1970-01-01, NaN where there is no date."""
+    """Return days since 1970-01-01, NaN for NaT."""
     microseconds = moments.astype("M8[us]")
     days = microseconds.astype(np.int64) / MICROSECONDS_PER_DAY
     return np.where(np.isnat(microseconds), np.nan, days)
 
 
 def as_date(days: float) -> str:
-    """Return days since 1970-01-01 as a date, for people.
+    """Format days since 1970-01-01 as a date.
 
     Examples
     --------

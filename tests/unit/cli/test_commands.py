@@ -57,7 +57,7 @@ def rows_of(text):
 def test_fit_shows_types_and_convergence(folder, tmp_path):
     result = run("fit", folder / "data.csv", "-t", "y", "-o", tmp_path / "m.obart", *QUICK)
     words = " ".join(result.stderr.split())
-    assert "colour categorical 6 different" in words
+    assert "colour categorical 6 levels" in words
     assert "1 missing" in words
     assert "regression" in words
     assert "Fitted in" in words
@@ -151,7 +151,7 @@ def test_summary(folder):
     alone = run("summary", folder / "l.obart").stdout
     assert "Accepted moves" in alone
     assert "f[" not in alone
-    assert "To see which columns matter, give a table" in " ".join(alone.split())
+    assert "To see which columns matter, add a table" in " ".join(alone.split())
     rules = run("summary", folder / "l.obart", "--rules").stdout
     assert "Columns by use" in rules
     assert "Pairs that share" in rules
@@ -206,7 +206,7 @@ def test_report(folder, tmp_path):
     page = tmp_path / "page.html"
     args = ("-t", "y", "-o", page, "--title", "A <title>")
     result = run("report", folder / "y.obart", folder / "data.csv", *args)
-    assert "Wrote" in result.stderr
+    assert "Saved" in result.stderr
     assert "A &lt;title&gt;" in page.read_text(encoding="utf-8")
 
 
@@ -309,7 +309,7 @@ def test_rows_without_a_target_are_left_out(tmp_path):
     rows = "\n".join(f"{i},{'NA' if i < 5 else i * i}" for i in range(40))
     data.write_text(f"x,y\n{rows}\n")
     result = run("fit", data, "-t", "y", "-o", tmp_path / "m.obart", *QUICK)
-    assert "5 rows without a target were left out" in " ".join(result.stderr.split())
+    assert "Dropped 5 rows with a missing target" in " ".join(result.stderr.split())
     assert json.loads(run("summary", tmp_path / "m.obart", data, "--json").stdout)["scores"]
 
 
@@ -334,16 +334,16 @@ def test_checkpoint(folder, tmp_path):
 
 
 MISTAKES = {
-    "no file": ("fit nothing.csv -t y", "no file nothing.csv"),
+    "no file": ("fit nothing.csv -t y", "No such file: nothing.csv"),
     "a folder": ("fit {folder} -t y", "is a folder"),
     "misspelt": ("fit {data} -t Yy", "(the target). Did you mean 'y'?"),
     "misspelt drop": ("fit {data} -t y -d lable", "'lable' (--drop). Did you mean 'label'?"),
     "no such target": ("fit {data} -t yy", "no column 'yy' (the target)"),
     "no such category": ("fit {data} -t y -c zz", "no column 'zz' (--categorical)"),
     "no such drop": ("fit {data} -t y -d zz", "no column 'zz' (--drop)"),
-    "target dropped": ("fit {data} -t y -d y", "is the target"),
-    "text regression": ("fit {data} -t label --task regression", "holds text"),
-    "unknown parameter": ("fit {data} -t y --set tau=1", "no parameter 'tau'"),
+    "target dropped": ("fit {data} -t y -d y", "The target 'y' cannot be in"),
+    "text regression": ("fit {data} -t label --task regression", "contains text"),
+    "unknown parameter": ("fit {data} -t y --set tau=1", "Unknown parameter 'tau'"),
     "no value": ("fit {data} -t y --set tau", "NAME=VALUE"),
     "bad value": ("fit {data} -t y --set k=-1", "k=-1"),
     "no trees": ("fit {data} -t y --n-trees 0", "n_trees=0"),
@@ -353,7 +353,7 @@ MISTAKES = {
     "header only": ("fit {folder}/header.csv -t y", "no data"),
     "numbers first": ("fit {folder}/numbers.csv -t y", "starts with numbers"),
     "no such id": ("fit {data} -t y --id zz", "no column 'zz' (--id)"),
-    "target as id": ("fit {data} -t y --id y", "identifies the rows"),
+    "target as id": ("fit {data} -t y --id y", "The --id column 'y' cannot be"),
     "no such id in predict": ("predict {folder}/y.obart {data} --id zz", "no column 'zz' (--id)"),
     "id like a prediction": ("predict {folder}/y.obart {folder}/low.csv --id low", "rename"),
     "several bad columns": (
@@ -363,21 +363,24 @@ MISTAKES = {
         "free text: 1500 different values in 1500 rows. --drop NAME leaves the column out, "
         "and so does --id NAME, for a column that identifies the rows. --categorical NAME",
     ),
-    "dates in Parquet": ("fit {folder}/dates.parquet -t y", "'day' holds dates. --dates turns"),
+    "dates in Parquet": (
+        "fit {folder}/dates.parquet -t y",
+        "'day' contains dates. --dates converts",
+    ),
     "text for numbers": (
         "predict {folder}/y.obart {folder}/text.csv",
-        "'age' holds text ('old' in row 0) where numbers are expected. Correct the file",
+        "'age' contains text ('old' in row 0) instead of numbers. Correct the file",
     ),
-    "twice": ("fit {folder}/twice.csv -t y", "names 'x' more than once"),
+    "twice": ("fit {folder}/twice.csv -t y", "duplicate column names: 'x'"),
     "ragged": ("fit {folder}/ragged.csv -t y", "ragged.csv, line 3: 3 values"),
     "latin1": ("fit {folder}/latin1.csv -t y", "not UTF-8"),
-    "parquet by name": ("fit {folder}/text.parquet -t y", "no Parquet file"),
+    "parquet by name": ("fit {folder}/text.parquet -t y", "not a Parquet file"),
     "damaged gzip": ("fit {folder}/bad.csv.gz -t y", "damaged"),
-    "only a target": ("fit {folder}/only.csv -t y", "no column besides the target"),
-    "no target values": ("fit {folder}/missing.csv -t y", "no value at all"),
+    "only a target": ("fit {folder}/only.csv -t y", "no columns other than the target"),
+    "no target values": ("fit {folder}/missing.csv -t y", "All values of the target"),
     "free text": ("fit {folder}/free.csv -t y", "looks like free text"),
     "infinite": ("fit {folder}/infinite.csv -t y", "infinite value"),
-    "no model": ("predict none.obart {data}", "no file none.obart"),
+    "no model": ("predict none.obart {data}", "No such file: none.obart"),
     "not a model": ("predict {data} {data}", "Cannot load"),
     "column missing": ("predict {folder}/y.obart {folder}/missing.csv", "no column 'age'"),
     "which target": ("report {folder}/y.obart {folder}/renamed.csv -o {folder}/r.html", "--target"),
@@ -526,7 +529,7 @@ def test_fit_for_a_limited_time(folder, tmp_path):
     path = tmp_path / "m.obart"
     words = ["fit", folder / "data.csv", "-t", "y", "-o", path, *QUICK, "--n-draws", "1000000"]
     result = run(*words, "--max-seconds", "0.5", "--json")
-    assert "time was up" in " ".join(result.stderr.split())
+    assert "reached max_seconds" in " ".join(result.stderr.split())
     assert json.loads(result.stdout)["interrupted"] is False
     assert 1 <= obliquebart.load(path).posterior_.n_draws < 1_000_000
     path.unlink()
@@ -549,9 +552,9 @@ def test_a_second_interrupt_does_not_deny_the_model(folder, tmp_path):
     path = tmp_path / "m.obart"
     args = ["--n-burn", "0", "--n-trees", "50", "--set", "n_thin=500"]
     words = ["fit", folder / "data.csv", "-t", "y", "-o", path, *args]
-    _, errors = interrupted(*words, again=["wrote"])
-    assert "the model is in" in " ".join(errors.split())
-    assert "nothing was written" not in errors
+    _, errors = interrupted(*words, again=["Saved"])
+    assert "the model was saved to" in " ".join(errors.split())
+    assert "no model was saved" not in errors
     assert obliquebart.load(path).posterior_.n_draws >= 1
 
 
@@ -563,18 +566,18 @@ def test_impatient_interrupts_tell_the_truth(folder, tmp_path, again):
     _, errors = interrupted(*words, again=again)
     told = " ".join(errors.split())
     if path.exists():
-        assert "nothing was written" not in told
+        assert "no model was saved" not in told
         assert obliquebart.load(path).posterior_.n_draws >= 1
     else:
         assert "Interrupted:" in told
-        assert "the model is in" not in told
+        assert "the model was saved to" not in told
 
 
 def test_an_interrupt_before_the_first_draw(folder, tmp_path):
     path = tmp_path / "m.obart"
     args = ["--n-burn", "10000000"]
     _, errors = interrupted("fit", folder / "data.csv", "-t", "y", "-o", path, *args)
-    assert "nothing was written" in errors
+    assert "no model was saved" in errors
     assert not path.exists()
 
 
@@ -596,10 +599,10 @@ def test_doubtful_columns_and_mistaken_options(tmp_path):
     assert "0 to 59, one by one: a row number?" in words
     assert "'id' seems to number the rows: --drop id leaves it out, --id id also" in words
     assert "'day' looks like dates" in words
-    assert "'remark' has 60 different texts" in words
+    assert "'remark' has 60 distinct values" in words
     assert "--drop NAME" in words
     answer = run("fit", data, "-t", "y", "-d", "id,remark", "-o", model, *QUICK, code=1).output
-    assert "Give --drop once for each column." in " ".join(answer.split())
+    assert "Repeat --drop for each column." in " ".join(answer.split())
     run("fit", data, "-t", "y", "-d", "id", "-c", "day", "-c", "remark", "-o", model, *QUICK)
     new = tmp_path / "new.csv"
     new.write_text("day,remark\n2030-01-01,other\n")

@@ -91,15 +91,15 @@ def test_description(tmp_path):
     taken_as = ["continuous", "categorical", "continuous", "date", "continuous"]
     assert [describe(table.column(j), kind) for j, kind in enumerate(taken_as)] == [
         "1 to 2; 1 missing",
-        "2 different: x, y",
-        "no value; 3 missing",
+        "2 levels: x, y",
+        "no values; 3 missing",
         "2020-01-03 to 2020-01-05; 1 missing",
         "cannot be used",
     ]
 
 
 def test_an_unclosed_quote_is_named(tmp_path):
-    with pytest.raises(FileError, match="no CSV file"):
+    with pytest.raises(FileError, match="not a CSV file"):
         read(tmp_path, 'a,b\n"1,2\n3,4\n')
 
 
@@ -122,7 +122,7 @@ def test_parquet_types(tmp_path):
     columns = read_table(table, "")
     np.testing.assert_array_equal(columns.column(0).numbers(), [1, 2, np.nan])
     np.testing.assert_array_equal(columns.column(1).numbers(), [1, 0, np.nan])
-    with pytest.raises(TypeError, match="'date' holds dates"):
+    with pytest.raises(TypeError, match="'date' contains dates"):
         ObliqueBARTRegressor().fit(file.table(["date"]), [1, 2, 3])
 
 

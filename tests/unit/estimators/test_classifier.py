@@ -176,7 +176,7 @@ def test_rare_class():
 
 def test_one_class_is_certain():
     x = np.zeros((5, 2))
-    with pytest.warns(ConstantOutcomeWarning, match=r"one class only \('a'\)"):
+    with pytest.warns(ConstantOutcomeWarning, match=r"only one class \('a'\)"):
         model = classifier().fit(x, ["a"] * 5)
     assert model.predict(x).tolist() == ["a"] * 5
     np.testing.assert_array_equal(model.predict_proba(x), np.ones((5, 1)))

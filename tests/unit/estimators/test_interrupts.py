@@ -107,7 +107,7 @@ def test_a_fit_keeps_its_draws_and_raises():
     message, result = output.splitlines()
     assert message.startswith("The fit was interrupted. The model keeps ")
     n_draws, *shape = result.split(" ", 1)
-    assert f"keeps {n_draws} of 100000000 draws of 1 of 1 chains" in message
+    assert f"keeps {n_draws} of 100000000 draws per chain, from 1 of 1 chains" in message
     assert shape == ["(80, 2)"]
 
 

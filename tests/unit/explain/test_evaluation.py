@@ -73,7 +73,7 @@ def test_three_classes():
 
 
 @pytest.mark.filterwarnings("ignore:All 30 outcomes")
-@pytest.mark.filterwarnings("ignore:y holds one class")
+@pytest.mark.filterwarnings("ignore:y contains only one class")
 def test_without_variation():
     X = np.linspace(0, 1, 30).reshape(-1, 1)
     model = ObliqueBARTRegressor(**small_models.OPTIONS).fit(X, np.full(30, 2.0))
@@ -93,5 +93,5 @@ def test_large_tables_are_thinned():
 
 def test_unknown_labels_are_named():
     X, y = small_models.mixed_table()
-    with pytest.raises(ValueError, match="'other', which is none of the classes"):
+    with pytest.raises(ValueError, match="'other', which is not a class of the model"):
         evaluate(small_models.classifier(), X, np.where(y > 105, "high", "other"))

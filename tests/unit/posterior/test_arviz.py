@@ -53,9 +53,9 @@ def test_mistakes_are_named():
     pytest.importorskip("arviz")
     X, y = small_models.mixed_table()
     posterior = small_models.regressor().posterior_
-    with pytest.raises(ValueError, match="need the table X"):
+    with pytest.raises(ValueError, match="require X"):
         posterior.to_arviz(y=y)
-    with pytest.raises(ValueError, match="leave these rows out"):
+    with pytest.raises(ValueError, match="drop these rows"):
         posterior.to_arviz(X, y, sample_weight=np.arange(len(y)))
     with pytest.raises(ValueError, match=r"y == model\.classes_"):
         small_models.classifier().posterior_.to_arviz(X, np.where(y > 105, "high", "low"))
@@ -73,9 +73,9 @@ def test_an_estimator_exports_its_posterior():
     mine, its = model.to_arviz(X, labels), model.posterior_.to_arviz(X, labels == "low")
     np.testing.assert_array_equal(mine["log_likelihood"]["y"], its["log_likelihood"]["y"])
     np.testing.assert_array_equal(mine["observed_data"]["y"], labels == "low")
-    with pytest.raises(ValueError, match="'medium', which is none of the classes"):
+    with pytest.raises(ValueError, match="'medium', which is not a class of the model"):
         model.to_arviz(X, np.where(y > 105, "high", "medium"))
-    with pytest.raises(ValueError, match="need the table X"):
+    with pytest.raises(ValueError, match="require X"):
         model.to_arviz(y=labels)
 
 

@@ -106,21 +106,21 @@ def test_the_page_can_be_heard(pages, name):
 def test_what_the_page_says(pages):
     text = " ".join(" ".join(Page(pages["diabetes"].read_text(encoding="utf-8")).text).split())
     for words in (
-        *("What predicts progression?", "judged on 221 rows of UCI", "learned from 221 rows"),
+        *("What predicts progression?", "evaluated on 221 rows of UCI", "trained on 221 rows"),
         *("R-hat", "bulk ESS", "RMSE", "Accepted moves", "Columns by importance"),
         *("rows not in training", "Columns by use", "Pairs that share oblique rules"),
         *("One tree of the last draw", "├─ yes", "n_trees", "What matters most: "),
         *("A prediction of progression is off by", "average predicted progression."),
     ):
         assert words in text
-    assert "These are the rows of the fit" not in text
+    assert "These are the training rows" not in text
 
 
 def test_training_rows_are_named_and_the_page_is_reproducible():
     X, y = small_models.mixed_table()
     model = small_models.regressor()
     text = report_html(model, X, y)
-    assert "These are the rows of the fit" in text
+    assert "These are the training rows" in text
     assert "categorical" in text
     verdict = model.summary(X)._for("page").verdict
     assert f"<strong>{verdict.headline}</strong><" in text.replace("</p>", "")
@@ -152,7 +152,7 @@ def test_more_classes():
 
 
 @pytest.mark.filterwarnings("ignore:All 30 outcomes")
-@pytest.mark.filterwarnings("ignore:y holds one class")
+@pytest.mark.filterwarnings("ignore:y contains only one class")
 def test_models_without_variation():
     X = np.linspace(0, 1, 30).reshape(-1, 1)
     y = np.full(30, 2.0)
@@ -183,7 +183,7 @@ def test_the_page_begins_with_what_a_reader_wants(pages, name):
     # Before the first picture: three numbers, and nothing that needs statistics.
     first = text[text.index("<main") : text.index("<figure")]
     assert first.count("<dt>") == 3
-    assert "What matters most" in first
+    assert "The columns with the highest" in first
     assert not re.search(
         "R-hat|θ|leaf_sd|draws|σ", re.sub("<div class=.verdict.*?</div>", "", first)
     )

@@ -96,7 +96,7 @@ def test_errors_come_at_once(table, on_arrays):
 def test_fit_needs_the_values(table):
     frame, y = table
     model = ObliqueBARTRegressor(**OPTIONS)
-    with pytest.raises(TypeError, match="lazy frame"):
+    with pytest.raises(TypeError, match="lazy data frame"):
         model.fit(dd.from_pandas(frame, npartitions=2), y)
 
 

@@ -154,22 +154,24 @@ def test_only_dates_become_days():
 
 
 def test_without_the_request():
-    with pytest.raises(TypeError, match=r"Column 'd' holds dates\. Give dates=\"auto\""):
+    with pytest.raises(TypeError, match=r"Column 'd' contains dates\. Set dates=\"auto\""):
         Encoding.fit(pl.DataFrame({"d": MOMENTS}))
     days = pd.date_range("2024-01-01", periods=40).strftime("%Y-%m-%d")
     with pytest.warns(DoubtfulColumnWarning, match='looks like dates.*dates="auto"'):
         Encoding.fit(pd.DataFrame({"d": days}))
     many = pd.date_range("2020-01-01", periods=1200).strftime("%Y-%m-%d")
-    with pytest.raises(ValueError, match=r"'d' holds dates written as text: 1200.*dates=\"auto\""):
+    with pytest.raises(
+        ValueError, match=r"'d' contains dates written as text: 1200.*dates=\"auto\""
+    ):
         Encoding.fit(pd.DataFrame({"d": many}))
 
 
 @pytest.mark.parametrize(
     ("frame", "message"),
     [
-        (pd.DataFrame({"d": ["2024-05-02", "soon"]}), "'soon' in row 1.*dates are.*YYYY-MM-DD"),
-        (pd.DataFrame({"d": [1.0, 2.0]}), "holds numbers where dates are expected"),
-        (pl.DataFrame({"d": [dt.timedelta(1)] * 2}), "holds durations"),
+        (pd.DataFrame({"d": ["2024-05-02", "soon"]}), "'soon' in row 1.*of dates.*YYYY-MM-DD"),
+        (pd.DataFrame({"d": [1.0, 2.0]}), "contains numbers instead of dates"),
+        (pl.DataFrame({"d": [dt.timedelta(1)] * 2}), "contains durations"),
     ],
 )
 def test_other_values_where_dates_were(frame, message):

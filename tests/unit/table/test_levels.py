@@ -101,7 +101,7 @@ def test_unseen_levels_are_reported_once():
     message = str(caught[0].message)
     assert "column 'c' in 3 rows ('q', missing)" in message
     assert "column 'd' in 3 rows (3, 4, 5)" in message
-    assert "the side with more training rows" in message
+    assert "the branch with more training rows" in message
     assert encoded.x_cat.tolist() == [[UNSEEN, 0, UNSEEN, UNSEEN], [UNSEEN, 0, UNSEEN, UNSEEN]]
 
 
@@ -121,7 +121,7 @@ def test_doubtful_text_columns_are_named():
     assert caught[0].filename == __file__
     message = str(caught[0].message)
     assert "'day' looks like dates" in message
-    assert "'name' has 60 different texts in 60 rows" in message
+    assert "'name' has 60 distinct values in 60 rows" in message
     assert "wave" not in message
     assert "shop" not in message
     with warnings.catch_warnings():

@@ -38,22 +38,22 @@ def test_all_bad_columns_are_named_at_once(scaling):
     lines = str(caught.value).splitlines()
     expected = [
         "columns cannot be used:",
-        "- 'start', 'end' hold dates. Give dates=\"auto\"",
-        "- 'took' holds durations. Turn",
-        "- 'large' holds an infinite value in row 0 and in 1499 more. Replace",
+        "- 'start', 'end' contain dates. Set dates=\"auto\"",
+        "- 'took' contains durations. Convert",
+        "- 'large' contains an infinite value in row 0 and in 1499 more. Replace",
     ]
     if scaling != "joint":
         # There the range of all numbers is needed first.
-        expected.insert(
-            3, "- 'note' looks like free text: 1500 different values in 1500 rows. Drop"
-        )
+        expected.insert(3, "- 'note' looks like free text: 1500 distinct values in 1500 rows. Drop")
     assert len(lines) == len(expected)
     assert all(piece in line for piece, line in zip(expected, lines, strict=True))
     assert "fine" not in str(caught.value)
 
 
 def test_a_single_bad_column_is_a_sentence():
-    with pytest.raises(ValueError, match=r"^Column 'large' holds an infinite value in row 0 and"):
+    with pytest.raises(
+        ValueError, match=r"^Column 'large' contains an infinite value in row 0 and"
+    ):
         Encoding.fit(bad_frame().select("fine", "large"))
 
 
@@ -64,13 +64,13 @@ def test_all_bad_columns_of_a_later_table():
         encoding.transform(new)
     message = str(caught.value)
     assert message.startswith("3 columns cannot be used:")
-    assert message.count("Convert the column to what it was in fit.") == 3
+    assert message.count("Convert the column to the type it had in fit.") == 3
     assert "categorical_features" not in message
     assert "dates=" not in message
 
 
 def test_rotations_name_all_bad_columns():
-    with pytest.raises(TypeError, match="'start', 'end' hold dates"):
+    with pytest.raises(TypeError, match="'start', 'end' contain dates"):
         RandomRotation(2).fit(bad_frame())
 
 
@@ -124,7 +124,7 @@ def test_a_number_beyond_double_precision_is_not_called_infinite():
     if np.isinf(X).any():
         pytest.skip("long doubles are doubles here")
     with pytest.raises(
-        ValueError, match=r"'x0' holds a number beyond the range .* in row 0\. Rescale"
+        ValueError, match=r"'x0' contains a number outside the range .* in row 0\. Rescale"
     ):
         Encoding.fit(X)
 
