@@ -355,7 +355,7 @@ def test_other_files_are_never_overwritten(data, path, tmp_path):
         assert path.read_bytes() == content
     with pytest.raises(ModelFileError, match="not a regular file"):
         model.fit(*data, checkpoint=tmp_path)
-    with pytest.raises(ValueError, match="give checkpoint too"):
+    with pytest.raises(ValueError, match="checkpoint_every requires checkpoint"):
         model.fit(*data, checkpoint_every=10)
     for wrong in (0, -1, 2.5, "10"):
         with pytest.raises((TypeError, ValueError), match="checkpoint_every"):

@@ -70,7 +70,7 @@ HARMFUL = {
     "posterior.0.draws.outputs": (np.float32(np.nan), "output is not finite"),
     "posterior.0.draws.is_new": (np.uint8(0), "is_new must be set in the first draw"),
     "posterior.0.draws.node_kind": (np.uint8(3), "node_kind"),
-    "posterior.0.draws.phi_count": (np.uint8(200), "weights that phi_count asks for"),
+    "posterior.0.draws.phi_count": (np.uint8(200), "do not match phi_count"),
     "posterior.0.draws.level_words": (np.uint32(2**31), "beyond the last level"),
     "posterior.0.trace.sigma": (-1.0, "trace.sigma"),
     "posterior.0.state.0.residual": (np.float32(np.nan), "not finite"),

@@ -195,7 +195,8 @@ def fit(
         # The number of threads is a property of this machine, not of the model.
         model.set_params(n_jobs=None, progress="auto").save(path)
     with interrupted_after(written):
-        screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
+        size = path.stat().st_size / 1e6
+        screen.say(f"Fitted in {seconds:.1f} s. Saved {path} ({size:.1f} MB).")
         judged = model.summary(problem.X)._for("command line")
         screen.show(*results.summary_parts(judged))
         screen.finish(

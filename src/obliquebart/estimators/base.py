@@ -505,7 +505,7 @@ def _warn_if_out_of_time(runs: list[Run], kept: Posterior, first: Schedule) -> b
     if not (is_first and is_short and any(run.ending == "out of time" for run in runs)):
         return False
     warn_caller(
-        f"The time was up (max_seconds): the model keeps {_what_is_kept(kept, first)}. Look at its "
+        f"The fit reached max_seconds. The model keeps {_what_is_kept(kept, first)}. Check its "
         "summary before using it.",
         TimeLimitWarning,
     )

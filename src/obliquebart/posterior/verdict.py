@@ -164,7 +164,7 @@ def reach_verdict(
     if worst.n_draws < SMALLEST_CHAIN:
         name = "--n-draws" if place == "command line" else "n_draws"
         draws = "One draw per chain is" if worst.n_draws == 1 else f"{worst.n_draws} draws are"
-        sentences = [f"{draws} too few to tell how good predictions are: raise {name}."]
+        sentences = [f"{draws} too few to judge the predictions: increase {name}."]
     else:
         sentences = [_about_error(worst)]
         if tier == "more":
@@ -174,7 +174,7 @@ def reach_verdict(
             sentences.append(_about_remedies(worst, took, place))
     if worst.n_chains == 1:
         chains = _written(place, n_chains=Schedule().n_chains)
-        sentences.append(f"One chain cannot show what it has missed: fit with {chains}.")
+        sentences.append(f"A single chain cannot reveal what it missed: fit with {chains}.")
     seconds = None if more is None or took is None else _seconds(worst, more, took)
     return Verdict(tier, HEADLINES[tier], tuple(sentences), worst.error, more, seconds)
 
@@ -196,11 +196,11 @@ def _about_more(worst: Evidence, more: int, took: float | None, place: Place) ->
     """Say how to get more draws: only in Python can chains go on, elsewhere they begin again."""
     seconds = None if took is None else _seconds(worst, more, took)
     if place == "Python":
-        sentence = f"sample_more({more}) is likely to be enough"
+        sentence = f"sample_more({more}) should be enough"
     else:
         thinned = {} if worst.n_thin == 1 else {"n_thin": worst.n_thin}
         longer = _written(place, n_burn=worst.n_burn, n_draws=worst.n_draws + more, **thinned)
-        sentence = f"Fitting again with {longer} is likely to be enough"
+        sentence = f"Fitting again with {longer} should be enough"
         seconds = None if took is None or seconds is None else took + seconds
     if seconds is not None:
         sentence += f"; it takes about {duration(seconds)}"

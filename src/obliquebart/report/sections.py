@@ -116,12 +116,12 @@ def lead(subject: Study, source: str | None) -> str:
     encoding = fitted.encoding
     kind = "a number" if fitted.classes is None else f"one of {len(fitted.classes)} classes"
     columns = column_counts(encoding, encoding.transform(subject.X))
-    learned = "" if fitted.n_rows is None else f"learned from {fitted.n_rows:,} rows and "
+    learned = "" if fitted.n_rows is None else f"trained on {fitted.n_rows:,} rows and "
     judged = f"{subject.evaluation.n_table:,} rows" + (f" of {source}" if source else "")
     task = subject.model._likelihood.task
     return (
-        f"This model predicts {subject.target}, {kind}, from {columns}. It {learned}"
-        f"was judged on {judged}. Method: {task} by oblique Bayesian additive regression trees "
+        f"This model predicts {subject.target}, {kind}, from {columns}. It was {learned}"
+        f"evaluated on {judged}. Method: {task} by oblique Bayesian additive regression trees "
         "(BART)."
     )
 
@@ -156,7 +156,7 @@ def _about_rows(seen: SeenRows) -> str:
         )
     some = f"{seen.n_seen:,} of these {seen.n_rows:,} rows were in the training data."
     return box(
-        "These are the rows of the fit." if seen.n_seen == seen.n_rows else some,
+        "These are the training rows." if seen.n_seen == seen.n_rows else some,
         [
             "Errors and intervals look better on them than on new rows. For an honest page, "
             "pass rows that were held out."

@@ -179,13 +179,8 @@ GLOSSARY = (
     Word(
         "r-hat",
         ("R-hat",),
-        "Compares the chains: 1 if they agree, above about 1.05 if they differ.",
-    ),
-    Word(
-        "r-hat",
-        ("R-hat",),
-        "Compares the chains: 1 is agreement. For f, up to 1.1 is fine for predictions, and above "
-        "1.3 the chains disagree.",
+        "Compares the chains: 1 means that they agree. For f, up to 1.1 is fine for predictions, "
+        "and above 1.3 the chains disagree.",
     ),
     Word(
         "ess",

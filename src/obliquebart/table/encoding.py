@@ -312,9 +312,9 @@ def _check_not_free_text(column: Column, n_distinct: int, n_rows: int) -> None:
         return
     counted = f"{n_distinct} distinct values in {n_rows} rows"
     if column.holds_dates:
-        raise value_error(column.name, f"holds dates written as text: {counted}", "dates")
+        raise value_error(column.name, f"contains dates written as text: {counted}", "dates")
     if _are_other_dates(column):
-        fault = f"holds dates written as text, but not ISO dates: {counted}"
+        fault = f"contains dates written as text, but not ISO dates: {counted}"
         raise value_error(column.name, fault, "not dates")
     raise value_error(column.name, f"looks like free text: {counted}", "free text")
 

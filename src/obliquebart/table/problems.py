@@ -28,7 +28,7 @@ REMEDIES = {
     "in categorical_features or give it a categorical type.",
     "not dates": "Convert dates that are not ISO dates (YYYY-MM-DD) first, in pandas with "
     "pd.to_datetime(..., dayfirst=True), or drop the column.",
-    "changed": "Convert the column to what it was in fit.",
+    "changed": "Convert the column to the type it had in fit.",
 }
 # Once a model is fitted, the kinds of its columns are fixed.
 LATER = {

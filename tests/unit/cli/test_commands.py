@@ -300,7 +300,7 @@ def test_a_column_without_a_name_is_named_as_in_pandas(tmp_path):
     data.write_text('"","x","y"\n' + "".join(f'"{i}",{i % 7},{i % 5}\n' for i in range(30)))
     result = run("fit", data, "-t", "y", "-o", tmp_path / "m.obart", *QUICK)
     words = " ".join(result.stderr.split())
-    assert "Unnamed: 0 continuous 0 to 29, one by one: a row number?" in words
+    assert "Unnamed: 0 continuous 0 to 29, increasing by 1: a row number?" in words
     assert "--drop 'Unnamed: 0' leaves it out" in words
 
 
@@ -358,9 +358,9 @@ MISTAKES = {
     "id like a prediction": ("predict {folder}/y.obart {folder}/low.csv --id low", "rename"),
     "several bad columns": (
         "fit {folder}/several.csv -t y",
-        "2 columns cannot be used: - 'x' holds an infinite value in row 0. Write finite numbers, "
-        "or nothing where a value is missing; --drop NAME leaves the column out. - 'z' looks like "
-        "free text: 1500 different values in 1500 rows. --drop NAME leaves the column out, "
+        "2 columns cannot be used: - 'x' contains an infinite value in row 0. Write finite "
+        "numbers, or leave the cell empty; --drop NAME leaves the column out. - 'z' looks like "
+        "free text: 1500 distinct values in 1500 rows. --drop NAME leaves the column out, "
         "and so does --id NAME, for a column that identifies the rows. --categorical NAME",
     ),
     "dates in Parquet": (
@@ -596,7 +596,7 @@ def test_doubtful_columns_and_mistaken_options(tmp_path):
     data.write_text("id,day,remark,y\n" + rows)
     model = tmp_path / "m.obart"
     words = " ".join(run("fit", data, "-t", "y", "-o", model, *QUICK).output.split())
-    assert "0 to 59, one by one: a row number?" in words
+    assert "0 to 59, increasing by 1: a row number?" in words
     assert "'id' seems to number the rows: --drop id leaves it out, --id id also" in words
     assert "'day' looks like dates" in words
     assert "'remark' has 60 distinct values" in words

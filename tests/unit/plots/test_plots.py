@@ -203,9 +203,9 @@ def test_effects_on_one_class():
     assert all(
         top > ax.lines[0].get_ydata().max() for top, ax in zip(tops, (high, low), strict=True)
     )
-    with pytest.raises(ValueError, match="'rose' is none"):
+    with pytest.raises(ValueError, match="'rose' is not a class"):
         plots.effects(model, X, "age", class_="rose")
-    with pytest.raises(ValueError, match="has no classes"):
+    with pytest.raises(ValueError, match="requires a classifier"):
         plots.effects(small_models.regressor(), X, "age", class_="high")
 
 

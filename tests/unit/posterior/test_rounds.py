@@ -393,7 +393,7 @@ def test_an_interrupt_between_two_rounds_loses_nothing(data, monkeypatch):
 
     monkeypatch.setattr(rounds, "measure_chains", interrupt)
     model = ObliqueBARTRegressor(**SMALL)
-    with pytest.raises(KeyboardInterrupt, match=r"after 50 sweeps of burn-in\. Check"):
+    with pytest.raises(KeyboardInterrupt, match=r"after 50 sweeps of burn-in, and can be used"):
         model.fit(*data)
     assert model.posterior_.schedule == Schedule(2, 50, AUTO_DRAWS, 1)
 
@@ -410,7 +410,7 @@ def test_an_interrupt_of_other_processes_keeps_the_round_before(data, monkeypatc
 
     monkeypatch.setattr(rounds, "run", run_once)
     model = ObliqueBARTRegressor(**SMALL)
-    with pytest.raises(KeyboardInterrupt, match=r"after 50 sweeps of burn-in\. Check"):
+    with pytest.raises(KeyboardInterrupt, match=r"after 50 sweeps of burn-in, and can be used"):
         model.fit(*data)
     assert model.posterior_.schedule == Schedule(2, 50, AUTO_DRAWS, 1)
 

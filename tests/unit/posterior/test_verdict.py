@@ -82,19 +82,17 @@ def test_advice_is_for_the_place_where_it_is_read():
     words = str(reach_verdict(slow, 90.0, "command line"))
     assert "sample_more" not in words
     # 500 + 500 * 2 sweeps took 90 s, and 3500 * 2 + 500 take five times as long.
-    again = (
-        "--n-burn 500 --n-draws 3500 --set n_thin=2 is likely to be enough; it takes about 8 min"
-    )
+    again = "--n-burn 500 --n-draws 3500 --set n_thin=2 should be enough; it takes about 8 min"
     assert f"Fitting again with {again}." in words
     page = str(reach_verdict(slow, None, "page"))
-    assert "Fitting again with n_burn=500, n_draws=3500, n_thin=2 is likely to be enough." in page
+    assert "Fitting again with n_burn=500, n_draws=3500, n_thin=2 should be enough." in page
     paper = {**SETTINGS, "p_change": 0.0, "p_perturb": 0.0}
     apart = evidence(FINE._replace(rhat_f=2.0), settings=paper)
     words = str(reach_verdict([apart], None, "command line"))
     assert "a longer run (--n-burn 2000 --n-draws 500 --set n_thin=4)" in words
     assert "more moves (--set p_change=0.2 --set p_perturb=0.3)" in words
     assert "more chains (--n-chains 16)" in words
-    assert "raise --n-draws" in str(reach_verdict([evidence(n_draws=2)], None, "command line"))
+    assert "increase --n-draws" in str(reach_verdict([evidence(n_draws=2)], None, "command line"))
 
 
 def test_time_is_said_in_words():
@@ -110,9 +108,9 @@ def test_chains_that_disagree(change):
     verdict = reach_verdict([evidence(FINE._replace(**change))], 30.0)
     assert verdict.tier == "apart"
     assert str(verdict) == (
-        "The chains disagree. They have found different explanations of the data: predictions are "
-        "an average over these, within about ±0.04 of what an infinitely long run would give, "
-        "and intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=500, "
+        "The chains disagree. They have found different explanations of the data. Predictions, "
+        "averaged over all chains, are within about ±0.04 of what an infinitely long run would "
+        "give. Intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=500, "
         "n_thin=4, about 2 min), larger leaves (min_samples_leaf=5), a prior with more noise "
         "(sigma_quantile=0.9) or "
         "more chains (n_chains=16)."

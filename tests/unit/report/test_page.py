@@ -110,7 +110,7 @@ def test_what_the_page_says(pages):
         *("R-hat", "bulk ESS", "RMSE", "Accepted moves", "Columns by importance"),
         *("rows not in training", "Columns by use", "Pairs that share oblique rules"),
         *("One tree of the last draw", "├─ yes", "n_trees", "What matters most: "),
-        *("A prediction of progression is off by", "average predicted progression."),
+        *("Predictions of progression are off by", "average predicted progression."),
     ):
         assert words in text
     assert "These are the training rows" not in text
@@ -172,18 +172,18 @@ def test_the_page_begins_with_what_a_reader_wants(pages, name):
     titles = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
     assert titles == [
         *("Summary", "How good are the predictions?", "Which columns matter?"),
-        *("How do predictions depend on them?", "Has the calculation converged?"),
+        *("How do predictions depend on them?", "Have the chains converged?"),
         *("Details for analysts", "Glossary"),
     ]
     folded = text[text.index('<details class="part"') : text.index('id="words"')]
     assert re.findall(r"<h3[^>]*>(.*?)</h3>", text) == re.findall(r"<h3[^>]*>(.*?)</h3>", folded)
     assert re.findall(r"<h3[^>]*>(.*?)</h3>", folded) == [
-        *("More checks", "What do the trees look like?", "How was it fitted?"),
+        *("More checks", "What do the trees look like?", "How was the model fitted?"),
     ]
     # Before the first picture: three numbers, and nothing that needs statistics.
     first = text[text.index("<main") : text.index("<figure")]
     assert first.count("<dt>") == 3
-    assert "The columns with the highest" in first
+    assert "What matters most: " in first
     assert not re.search(
         "R-hat|θ|leaf_sd|draws|σ", re.sub("<div class=.verdict.*?</div>", "", first)
     )

@@ -120,7 +120,9 @@ def test_interrupt_keeps_the_draws_so_far(rng, n_jobs):
     )
     timer = interrupt_after(1.5)
     start = time.monotonic()
-    with pytest.raises(KeyboardInterrupt, match=r"keeps \d+ of 2000000 draws of [12] of 2"):
+    with pytest.raises(
+        KeyboardInterrupt, match=r"keeps \d+ of 2000000 draws per chain, from [12] of 2"
+    ):
         model.fit(x, x[:, 0])
     timer.join()
     assert time.monotonic() - start < 40.0  # On any machine, however busy; the fit takes minutes.

@@ -67,7 +67,7 @@ BAD_TABLES = {
     "text and numbers": (
         pd.DataFrame({"c": pd.Series(["a", 1, None], dtype=object)}),
         TypeError,
-        "'c' mixes text and numbers .'a' in row 0, 1 in row 1.*for example text",
+        "'c' mixes text and numbers .'a' in row 0, 1 in row 1.*for example all to text",
     ),
     "mixed categories": (
         pd.DataFrame({"c": pd.Categorical(["a", 1])}),

@@ -83,7 +83,7 @@ def test_dates_of_other_forms_must_be_converted_first(dates):
         Encoding.fit(pd.DataFrame({"d": days[:100]}), dates=dates)
     assert 'dates="auto"' not in str(caught[0].message)
     with pytest.raises(
-        ValueError, match=r"'d' holds dates.*not ISO dates.*dayfirst=True"
+        ValueError, match=r"'d' contains dates.*not ISO dates.*dayfirst=True"
     ) as raised:
         Encoding.fit(pd.DataFrame({"d": days}), dates=dates)
     assert 'dates="auto"' not in str(raised.value)
