@@ -36,7 +36,7 @@ _LATER = {
 }
 _DOUBTFUL = (
     "--drop NAME leaves such a column out, and so does --id NAME, if it identifies the rows; "
-    "--dates converts ISO dates to numbers; --categorical NAME says that it is a category after all."
+    "--dates converts ISO dates to numbers; --categorical NAME says that it is a category."
 )
 
 
