@@ -111,7 +111,7 @@ def measure(task: tuple[Path, str, str, float]) -> dict[str, Any] | None:
         warnings.simplefilter("ignore")
         model.fit(X[~held_out], y[~held_out])
     seconds = time.process_time() - start
-    posterior = model.posterior_ if is_regression else model.posteriors_[0]
+    posterior = model._fitted.posteriors[0]
     f = posterior.predict(X[held_out])
     found = judge(posterior, f)
     line = {

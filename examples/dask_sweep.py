@@ -33,7 +33,7 @@ folds = list(KFold(4, shuffle=True, random_state=0).split(X))
 
 with (
     LocalCluster(
-        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0"
     ) as here,
     Client(here) as client,
 ):

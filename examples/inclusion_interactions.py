@@ -3,8 +3,8 @@ Which columns, and which together?
 ==================================
 
 Friedman's function uses five columns, two of them only as a product; 15 more columns are
-noise. This example shows how often rules use a column, how often two columns share a tree, and what
-one tree looks like.
+noise. This example shows which columns matter, how predictions depend on them, and the rules behind
+them.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +18,22 @@ X = pd.DataFrame(X, columns=[f"x{j}" for j in range(1, 21)])
 model = ObliqueBARTRegressor(random_state=0, n_chains=2, progress=False).fit(X, y)
 
 # %%
-# Shares of the rules; an oblique rule counts for each of its columns. ``prior`` is what rules
-# drawn without data would have.
+# How much predictions change when a column is shuffled: the share of their variance that is lost.
+
+print(pd.DataFrame(model.importance()).head(7).round(3).to_string(index=False))
+
+# %%
+# How predictions depend on one column: the average over the rows if all had the same value.
+
+figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+plots.importance(model, top=8, ax=axes[0])
+plots.effects(model, X, "x3", ax=axes[1])
+plots.effects(model, X, "x4", ax=axes[2])
+plt.show()
+
+# %%
+# How the model is built. Shares of the rules; an oblique rule counts for each of its columns.
+# ``prior`` is what rules drawn without data would have.
 
 inclusion = model.posterior_.variable_inclusion()
 print(pd.DataFrame(inclusion).head(7).round(3).to_string(index=False))

@@ -65,7 +65,7 @@ print(caught[-1].message)
 
 shops = table["shop"].cat.categories
 at = pd.DataFrame({"shop": shops, "price": 5.0, "rain": 4.0})
-low, high = model.predict_interval(at).T
+low, high = model.predict_interval(at, kind="mean").T
 mean = model.predict(at)
 
 figure, axis = plt.subplots(figsize=(6.4, 4.8), layout="constrained")

@@ -19,8 +19,7 @@ X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
 model = ObliqueBARTRegressor(random_state=0, progress=False).fit(X_train, y_train)
 
 # %%
-# ``kind="mean"`` is an interval for f(x), ``kind="outcome"`` one for a new y at x, which has noise
-# on top.
+# By default an interval is for a new y at x; ``kind="mean"`` gives one for f(x), without the noise.
 
 mean = model.predict(X_test)
 of_mean = model.predict_interval(X_test, coverage=0.9, kind="mean")

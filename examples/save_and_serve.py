@@ -47,7 +47,7 @@ served = load(path)
 def answer(request):
     """Return the expected rent and a 90% interval for a flat, given as a dictionary."""
     row = pd.DataFrame([request])
-    low, high = served.predict_interval(row, kind="outcome")[0]
+    low, high = served.predict_interval(row)[0]
     return {"rent": float(served.predict(row)[0]), "low": float(low), "high": float(high)}
 
 
@@ -71,7 +71,7 @@ area = np.linspace(20, 200, 100)
 figure, axis = plt.subplots(layout="constrained")
 for street, style in (("harbour", "-"), ("south", "--")):
     rows = pd.DataFrame({"area": area, "age": 30.0, "street": street})
-    low, high = served.predict_interval(rows).T
+    low, high = served.predict_interval(rows, kind="mean").T
     axis.plot(area, served.predict(rows), style, color="black", label=street)
     axis.fill_between(area, low, high, color="0.85")
 axis.set(xlabel="area", ylabel="expected rent, 90% interval")

@@ -18,6 +18,9 @@ struct NormalKernels {
   // The sum of log Phi(s (offset + factor f)), s = 1 for label 1 and -1 for label 0.
   double (*log_cdf)(const float* f, const std::uint8_t* label, float offset, float factor,
                     std::int64_t n);
+  // The same, each row times its weight.
+  double (*weighted_log_cdf)(const float* f, const std::uint8_t* label, const float* weight,
+                             float offset, float factor, std::int64_t n);
   // As `mixture`, of Student's t.
   void (*student_t_mixture)(const EvenStudentT& t, const float* mean, const float* inverse_scale,
                             std::int64_t n, float x, float sign, double* tail, double* density);

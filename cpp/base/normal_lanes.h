@@ -100,8 +100,24 @@ inline void mixture(const float* mean, const float* inverse_sd, std::int64_t n, 
   *density *= 0.3989422804014327 / static_cast<double>(n);
 }
 
-// Log likelihoods of labels, by lane: log Phi(z) = log(factor) - square / 2. Factors, 0.006 or
-// more, are multiplied, so that few logarithms are taken.
+// The probability of a label: log Phi(z) = log(factor) - square / 2, with a factor of 0.006 or
+// more.
+struct LabelTerm {
+  float factor, square;
+
+  LabelTerm(float mean, std::uint8_t label) {
+    const std::uint32_t flip = (static_cast<std::uint32_t>(label) ^ 1U) << 31;
+    const float z = std::bit_cast<float>(std::bit_cast<std::uint32_t>(mean) ^ flip);
+    const float a = clipped_size(z);
+    const float ratio = tail_ratio(clipped_size(z, 60.0F));
+    const std::int32_t is_negative = bits_of(z) >> 31;
+    const float above = 1.0F - exp_of_negative(-0.5F * a * a) * ratio;
+    factor = std::bit_cast<float>((bits_of(ratio) & is_negative) | (bits_of(above) & ~is_negative));
+    square = std::bit_cast<float>(bits_of(z * z) & is_negative);
+  }
+};
+
+// Their sum, by lane. Factors are multiplied, so that few logarithms are taken.
 struct ProbitLanes {
   float factor[kLanes];
   float square[kLanes];
@@ -113,15 +129,9 @@ struct ProbitLanes {
     }
   }
   void add(int l, float mean, std::uint8_t label) {
-    const std::uint32_t flip = (static_cast<std::uint32_t>(label) ^ 1U) << 31;
-    const float z = std::bit_cast<float>(std::bit_cast<std::uint32_t>(mean) ^ flip);
-    const float a = clipped_size(z);
-    const float ratio = tail_ratio(clipped_size(z, 60.0F));
-    const std::int32_t is_negative = bits_of(z) >> 31;
-    const float above = 1.0F - exp_of_negative(-0.5F * a * a) * ratio;
-    factor[l] *=
-        std::bit_cast<float>((bits_of(ratio) & is_negative) | (bits_of(above) & ~is_negative));
-    square[l] += std::bit_cast<float>(bits_of(z * z) & is_negative);
+    const LabelTerm term(mean, label);
+    factor[l] *= term.factor;
+    square[l] += term.square;
   }
   double total() const {
     double product = 1.0;
@@ -143,6 +153,52 @@ inline double log_normal_cdf(const float* f, const std::uint8_t* label, float of
       for (int l = 0; l < kLanes; ++l) sum.add(l, offset + factor * f[i + l], label[i + l]);
     for (int l = 0; i < end; ++i, ++l) sum.add(l, offset + factor * f[i], label[i]);
     total += sum.total();
+  }
+  return total;
+}
+
+// log(x) for 1e-30 < x < 1e30: x = 2^k m with m in [sqrt(1/2), sqrt(2)) and Cephes' polynomial in
+// m - 1, relative error below 2e-7.
+inline float log_of_positive(float x) {
+  constexpr std::int32_t sqrt_half = 0x3f3504f3;
+  const std::int32_t exponent = (bits_of(x) - sqrt_half) >> 23;
+  const float m = std::bit_cast<float>(bits_of(x) - exponent * (1 << 23));
+  const float k = static_cast<float>(exponent);
+  const float f = m - 1.0F;
+  const float square = f * f;
+  const float series =
+      3.3333331174e-1F +
+      f * (-2.4999993993e-1F +
+           f * (2.0000714765e-1F +
+                f * (-1.6668057665e-1F +
+                     f * (1.4249322787e-1F +
+                          f * (-1.2420140846e-1F +
+                               f * (1.1676998740e-1F +
+                                    f * (-1.1514610310e-1F + f * 7.0376836292e-2F)))))));
+  const float small = f * square * series - k * 2.12194440e-4F - 0.5F * square;
+  return (f + small) + k * 0.693359375F;
+}
+
+inline float weighted_log_term(float mean, std::uint8_t label, float weight) {
+  const LabelTerm term(mean, label);
+  return weight * (log_of_positive(term.factor) - 0.5F * term.square);
+}
+
+inline double weighted_log_normal_cdf(const float* f, const std::uint8_t* label,
+                                      const float* weight, float offset, float factor,
+                                      std::int64_t n) {
+  constexpr std::int64_t chunk = 8 * kLanes;  // as long as a float sum stays precise
+  double total = 0.0;
+  for (std::int64_t start = 0; start < n; start += chunk) {
+    const std::int64_t end = std::min(start + chunk, n);
+    float sum[kLanes] = {};
+    std::int64_t i = start;
+    for (; i + kLanes <= end; i += kLanes)
+      for (int l = 0; l < kLanes; ++l)
+        sum[l] += weighted_log_term(offset + factor * f[i + l], label[i + l], weight[i + l]);
+    for (int l = 0; i < end; ++i, ++l)
+      sum[l] += weighted_log_term(offset + factor * f[i], label[i], weight[i]);
+    total += reduce(sum);
   }
   return total;
 }

@@ -1,9 +1,12 @@
-// The rare and the heavier paths of random.h: streams, rejection outside the ziggurat, gamma, beta.
+// The rare and the heavier paths of random.h: streams, rejection outside the ziggurat, gamma, beta,
+// Poisson, sums of truncated normals.
 #include "base/random.h"
 
 #include <algorithm>
 #include <cmath>
 #include <limits>
+
+#include "base/truncated_normal.h"
 
 namespace obart {
 namespace {
@@ -73,6 +76,20 @@ constexpr double cubic_remainder(double t) {
   return t > -0x1p-5 && t < 0x1p-5 ? remainder_by_series(t) : remainder_by_difference(t);
 }
 
+// log k!, by Stirling's series from 10 on.
+double log_factorial(double k) {
+  if (k < 10.0) {
+    double product = 1.0;
+    for (double i = 2.0; i <= k; ++i) product *= i;
+    return det_log(product);
+  }
+  constexpr double half_log_2pi = 0.91893853320467274;
+  const double inverse = 1.0 / k;
+  const double square = inverse * inverse;
+  const double series = inverse * (1.0 / 12 - square * (1.0 / 360 - square / 1260));
+  return (k + 0.5) * det_log(k) - k + half_log_2pi + series;
+}
+
 constexpr bool near(double a, double b, double tolerance) {
   return a - b < tolerance && b - a < tolerance;
 }
@@ -140,6 +157,35 @@ double Rng::log_gamma_draw(double shape) {
   if (shape >= 1.0) return det_log(gamma(shape));
   const double log_boosted = det_log(gamma(shape + 1.0));
   return log_boosted - exponential() / shape;
+}
+
+std::int64_t Rng::poisson(double mean) {
+  if (mean < 10.0) {
+    const double end = det_exp(-mean);
+    std::int64_t k = 0;
+    for (double product = uniform(); product > end; product *= uniform()) ++k;
+    return k;
+  }
+  const double b = 0.931 + 2.53 * std::sqrt(mean);
+  const double a = -0.059 + 0.02483 * b;
+  const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
+  const double inside = 0.9277 - 3.6224 / (b - 2.0);
+  const double log_mean = det_log(mean);
+  for (;;) {
+    const double u = uniform() - 0.5;
+    const double v = uniform();
+    const double from_end = 0.5 - std::abs(u);
+    const double k = std::floor((2.0 * a / from_end + b) * u + mean + 0.43);
+    if (from_end >= 0.07 && v <= inside) return static_cast<std::int64_t>(k);
+    if (k < 0.0 || (from_end < 0.013 && v > from_end)) continue;
+    const double log_hat = det_log(v * inverse_alpha / (a / (from_end * from_end) + b));
+    if (log_hat <= k * log_mean - mean - log_factorial(k)) return static_cast<std::int64_t>(k);
+  }
+}
+
+double Rng::long_sum_above(double n, double a) {
+  const TruncatedNormal one = normal_moments_above(a);
+  return n * one.mean + std::sqrt(n * one.variance) * normal();
 }
 
 double Rng::beta(double a, double b) {

@@ -114,8 +114,10 @@ class Draws {
     return arrays_.structure_of[static_cast<std::size_t>(draw * n_trees_ + m)];
   }
   std::span<const float> outputs(std::int64_t draw, std::int64_t m) const {
-    const std::uint64_t first = output_begin_[static_cast<std::size_t>(draw * n_trees_ + m)];
-    return {arrays_.outputs.data() + first, begin(structure(draw, m)).n_leaves};
+    return {first_output(draw, m), begin(structure(draw, m)).n_leaves};
+  }
+  const float* first_output(std::int64_t draw, std::int64_t m) const {
+    return arrays_.outputs.data() + output_begin_[static_cast<std::size_t>(draw * n_trees_ + m)];
   }
   static std::uint32_t stored_words(std::uint32_t n_levels) { return (n_levels + 31) / 32; }
 

@@ -1,67 +1,55 @@
 #include "draws/predict.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
-#include <exception>
 #include <limits>
-#include <mutex>
 #include <stdexcept>
-#include <system_error>
-#include <thread>
 
-#include "backend/cpu/kernels.h"
-#include "draws/program.h"
+#include "draws/few_rows.h"
+#include "draws/parallel.h"
 #include "draws/quantiles.h"
+#include "draws/router.h"
 
 namespace obart {
 namespace {
 
-constexpr std::int64_t kPredictRows = 256;  // a block of rows ...
-constexpr std::int64_t kPredictDraws = 64;  // ... times so many draws stays in the L2 cache
-constexpr std::int64_t kPredictGroups = kPredictRows / kGroupRows;
+// A block of rows times so many draws stays in the L2 cache.
+constexpr std::int64_t kPredictDraws = 64;
 
 // One thread's work space: leaf codes of a block of rows under the latest structure of each tree.
 class BlockPredictor {
  public:
   BlockPredictor(const Draws& draws, const Data& data, const PredictOptions& options)
       : draws_(draws),
-        program_(draws.program()),
-        data_(data),
         options_(options),
-        kernels_(cpu_kernels(chosen_simd())),
-        code_(static_cast<std::size_t>(draws.n_trees() * kPredictRows)),
+        router_(draws, data),
+        code_(static_cast<std::size_t>(draws.n_trees() * kRouteRows)),
         current_(static_cast<std::size_t>(draws.n_trees())),
-        f_(static_cast<std::size_t>(kPredictRows * kPredictDraws)) {}
+        f_(static_cast<std::size_t>(kRouteRows * kPredictDraws)),
+        data_(data),
+        few_rows_(draws, router_.program()) {}
 
   void start(std::int64_t block) {
-    row_ = block * kPredictRows;
-    n_groups_ = std::min(kPredictGroups, (data_.n_padded() - row_) / kGroupRows);
-    n_rows_ = std::min(kPredictRows, data_.n_rows() - row_);
+    router_.start(block);
     std::fill(current_.begin(), current_.end(), kNoStructure);
+    if (is_few()) few_rows_.start(data_, row(), n_rows());
   }
-  std::int64_t row() const { return row_; }
-  std::int64_t n_rows() const { return n_rows_; }
-  const std::uint8_t* codes(std::int64_t m) const { return code_.data() + m * kPredictRows; }
+  std::int64_t row() const { return router_.row(); }
+  std::int64_t n_rows() const { return router_.n_rows(); }
+  const std::uint8_t* codes(std::int64_t m) const { return code_.data() + m * kRouteRows; }
+
+  // How far apart draws are in a tile.
+  std::int64_t stride() const { return is_few() ? kFewRows : kRouteRows; }
 
   // f, or its link, for draws first..first+n, row-contiguous for each draw.
   const float* tile(std::int64_t first, std::int64_t n) {
-    std::fill(f_.data(), f_.data() + n * kPredictRows, 0.0F);
-    float table[kTableSize] = {};
-    for (std::int64_t m = 0; m < draws_.n_trees(); ++m) {
-      for (std::int64_t d = first; d < first + n; ++d) {
-        update_codes(d, m);
-        const std::span<const float> outputs = draws_.outputs(d, m);
-        if (options_.link.term == nullptr)
-          std::copy(outputs.begin(), outputs.end(), table);
-        else
-          std::transform(outputs.begin(), outputs.end(), table, options_.link.term);
-        kernels_.accumulate(f_.data() + (d - first) * kPredictRows, codes(m), table,
-                            outputs.size() > kNarrowCodes + 1, n_groups_);
-      }
-    }
+    std::fill(f_.data(), f_.data() + n * stride(), 0.0F);
+    if (is_few())
+      few_rows_.add_trees(first, n, options_.link.term, f_.data());
+    else
+      add_trees(first, n);
     if (options_.link.apply != nullptr)
-      options_.link.apply(f_.data(), static_cast<float>(options_.offset), n * kPredictRows);
+      options_.link.apply(f_.data(), static_cast<float>(options_.offset), n * stride());
     return f_.data();
   }
 
@@ -69,89 +57,46 @@ class BlockPredictor {
     const std::uint32_t structure = draws_.structure(d, m);
     if (structure == current_[static_cast<std::size_t>(m)]) return;
     current_[static_cast<std::size_t>(m)] = structure;
-    route(structure, code_.data() + m * kPredictRows);
+    router_.route(structure, code_.data() + m * kRouteRows);
   }
 
  private:
-  static constexpr std::uint32_t kNoStructure = ~0U;
+  bool is_few() const { return n_rows() <= kFewRows; }
 
-  void route(std::uint32_t structure, std::uint8_t* code) {
-    const DrawArrays& a = draws_.arrays();
-    std::fill(code, code + kPredictRows, std::uint8_t{0});
-    std::uint64_t right[kPredictGroups];
-    RightCounts counts;
-    for (const Step& step : program_->steps(structure)) {
-      RouteTask task{};
-      task.is_categorical = step.kind == RuleKind::categorical;
-      task.missing_right = step.missing_right;
-      task.cut = step.cut;
-      task.code = code;
-      task.left_code = task.right_code = step.left_code;
-      task.right = right;
-      if (step.kind == RuleKind::continuous) {
-        terms_.clear();
-        for (std::uint64_t k = step.first; k < step.first + step.n_items; ++k)
-          terms_.push_back({data_.cont(a.phi_column[k]) + row_, a.phi_value[k]});
-        task.terms = terms_.data();
-        task.n_terms = step.n_items;
-      } else {
-        task.column = data_.cat(step.column) + row_;
-        task.words = program_->words(step);
-        task.n_words = step.n_items;
+  void add_trees(std::int64_t first, std::int64_t n) {
+    float table[kTableSize] = {};
+    for (std::int64_t m = 0; m < draws_.n_trees(); ++m) {
+      for (std::int64_t d = first; d < first + n; ++d) {
+        update_codes(d, m);
+        const std::span<const float> outputs = draws_.outputs(d, m);
+        options_.link.copy_terms(outputs, table);
+        router_.accumulate(f_.data() + (d - first) * kRouteRows, codes(m), table, outputs.size());
       }
-      kernels_.route(task, 0, n_groups_, counts);
-      kernels_.assign(code, right, n_groups_, step.right_code);
     }
   }
 
   const Draws& draws_;
-  const std::shared_ptr<const Program> program_;
-  const Data& data_;
   const PredictOptions options_;
-  const CpuKernels& kernels_;
+  Router router_;
   AlignedBuffer<std::uint8_t> code_;
   std::vector<std::uint32_t> current_;
   AlignedBuffer<float> f_;
-  std::vector<RouteTask::Term> terms_;
-  std::int64_t row_ = 0, n_groups_ = 0, n_rows_ = 0;
+  const Data& data_;
+  FewRows few_rows_;
 };
 
-void check(const Draws& draws, const Data& data) {
-  if (draws.p_cont() != data.p_cont() || draws.n_levels() != data.n_levels())
-    throw std::invalid_argument("predict: the data have other columns than the draws");
-}
-
-// work(predictor, block) for every block, on n_threads threads.
+// work(predictor, scratch) for every block, on n_threads threads.
 template <class Work>
 void for_blocks(const Draws& draws, const Data& data, const PredictOptions& options,
                 const Work& work) {
-  check(draws, data);
-  const std::int64_t n_blocks = (data.n_rows() + kPredictRows - 1) / kPredictRows;
-  std::atomic<std::int64_t> next{0};
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto run = [&]() noexcept {
-    try {
-      BlockPredictor predictor(draws, data, options);
-      auto scratch = work.scratch();
-      for (std::int64_t block; (block = next.fetch_add(1)) < n_blocks;) {
-        predictor.start(block);
-        work(predictor, scratch);
-      }
-    } catch (...) {
-      const std::lock_guard lock(mutex);
-      failure = std::current_exception();
-    }
-  };
-  std::vector<std::thread> threads;
-  try {
-    for (std::int64_t t = 1; t < std::min(options.n_threads, n_blocks); ++t)
-      threads.emplace_back(run);
-  } catch (const std::system_error&) {  // the system has no more: fewer will do
-  }
-  run();
-  for (std::thread& thread : threads) thread.join();
-  if (failure != nullptr) std::rethrow_exception(failure);
+  require_same_columns(draws, data);
+  for_pieces(count_route_blocks(data.n_rows()), options.n_threads, [&] {
+    return [&, predictor = BlockPredictor(draws, data, options),
+            scratch = work.scratch()](std::int64_t block) mutable {
+      predictor.start(block);
+      work(predictor, scratch);
+    };
+  });
 }
 
 struct WriteDraws {
@@ -166,7 +111,7 @@ struct WriteDraws {
       const float* f = predictor.tile(first, n);
       for (std::int64_t d = 0; d < n; ++d) {
         float* to = out + (first + d) * data.n_rows() + predictor.row();
-        std::copy_n(f + d * kPredictRows, predictor.n_rows(), to);
+        std::copy_n(f + d * predictor.stride(), predictor.n_rows(), to);
       }
     }
   }
@@ -183,16 +128,16 @@ struct Summarise {
   std::vector<MixtureQuantile> wanted{};
 
   struct Scratch {
-    std::vector<float> by_row;  // kPredictRows x n_draws
+    std::vector<float> by_row;  // kRouteRows x n_draws
     std::vector<double> shift, sum, squares;
   };
   Scratch scratch() const {
     Scratch s;
     if (!request.quantiles.empty())
-      s.by_row.resize(static_cast<std::size_t>(kPredictRows * draws.n_draws()));
-    s.shift.resize(kPredictRows);
-    s.sum.resize(kPredictRows);
-    s.squares.resize(kPredictRows);
+      s.by_row.resize(static_cast<std::size_t>(kRouteRows * draws.n_draws()));
+    s.shift.resize(kRouteRows);
+    s.sum.resize(kRouteRows);
+    s.squares.resize(kRouteRows);
     return s;
   }
   void operator()(BlockPredictor& predictor, Scratch& s) const {
@@ -201,7 +146,7 @@ struct Summarise {
     for (std::int64_t first = 0; first < draws.n_draws(); first += kPredictDraws) {
       const std::int64_t n = std::min(kPredictDraws, draws.n_draws() - first);
       const float* f = predictor.tile(first, n);
-      for (std::int64_t d = 0; d < n; ++d) add(predictor, s, first + d, f + d * kPredictRows);
+      for (std::int64_t d = 0; d < n; ++d) add(predictor, s, first + d, f + d * predictor.stride());
     }
     const auto n = static_cast<double>(draws.n_draws());
     for (std::int64_t i = 0; i < predictor.n_rows(); ++i) {
@@ -272,11 +217,11 @@ void summarise(const Draws& draws, const Data& data, const PredictOptions& optio
 
 void leaf_codes(const Draws& draws, const Data& data, std::int64_t draw, std::int64_t tree,
                 std::uint8_t* out) {
-  check(draws, data);
+  require_same_columns(draws, data);
   if (draw < 0 || draw >= draws.n_draws() || tree < 0 || tree >= draws.n_trees())
     throw std::invalid_argument("leaf_codes: no such draw or tree");
   BlockPredictor predictor(draws, data, {find_link("identity")});
-  for (std::int64_t block = 0; block * kPredictRows < data.n_rows(); ++block) {
+  for (std::int64_t block = 0; block < count_route_blocks(data.n_rows()); ++block) {
     predictor.start(block);
     predictor.update_codes(draw, tree);
     std::copy_n(predictor.codes(tree), predictor.n_rows(), out + predictor.row());

@@ -11,15 +11,18 @@ namespace obart {
 
 // A rule: rows with left_code that go right get right_code.
 struct Step {
-  RuleKind kind;
-  bool missing_right;
+  std::uint64_t first;  // phi entry of the draws, or word of the program
   float cut;
   std::uint32_t n_items;
-  std::uint64_t first;   // phi entry of the draws, or word of the program
   std::uint32_t column;  // categorical
   std::uint8_t left_code;
   std::uint8_t right_code;
+  RuleKind kind;
+  bool missing_right;
 };
+static_assert(sizeof(Step) == 24);  // a prediction of one row reads all of them from memory
+
+inline constexpr std::uint32_t kNoStructure = ~0U;
 
 class Program {
  public:

@@ -18,6 +18,7 @@
   X(gaussian)                \
   X(student_t)               \
   X(probit)                  \
+  X(weighted_probit)         \
   X(none)
 
 namespace obart {

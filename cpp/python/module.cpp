@@ -13,6 +13,7 @@
 #include "base/even_student_t.h"
 #include "base/simd.h"
 #include "draws/predict.h"
+#include "draws/replace.h"
 #include "python/arrays.h"
 #include "python/state.h"
 #include "sweep/draw_prior.h"
@@ -176,6 +177,54 @@ nb::dict summary(const Draws& draws, const Data& data, const std::string& link, 
   return out;
 }
 
+nb::dict replaced(const std::vector<const Draws*>& draws, const std::vector<double>& offsets,
+                  const std::string& link, In<std::int64_t, 1> index, const Data& data,
+                  const Replacements& replacements, std::int64_t n_threads) {
+  const KeptEnsembles ensembles{draws, offsets, find_link(link)};
+  const std::size_t n_draws = index.shape(0);
+  const std::size_t n_ensembles = draws.size();
+  const auto n_replacements = static_cast<std::size_t>(replacements.size());
+  std::vector<double> mean(n_draws * n_ensembles);
+  std::vector<double> variance(mean.size());
+  std::vector<double> change(mean.size() * n_replacements);
+  std::vector<double> square(change.size());
+  {
+    const nb::gil_scoped_release unlocked;
+    replace_columns(ensembles, {index.data(), n_draws}, data, replacements, n_threads,
+                    {mean.data(), variance.data(), change.data(), square.data()});
+  }
+  nb::dict out;
+  out["mean"] = to_numpy(std::move(mean), {n_draws, n_ensembles});
+  out["variance"] = to_numpy(std::move(variance), {n_draws, n_ensembles});
+  out["change"] = to_numpy(std::move(change), {n_draws, n_replacements, n_ensembles});
+  out["square"] = to_numpy(std::move(square), {n_draws, n_replacements, n_ensembles});
+  return out;
+}
+
+void bind_replacements(nb::module_& m) {
+  m.def(
+      "swap_columns",
+      [](const std::vector<const Draws*>& draws, const std::vector<double>& offsets,
+         const std::string& link, In<std::int64_t, 1> index, const Data& data, const Data& other,
+         std::int64_t n_threads) {
+        const Replacements columns = Replacements::columns_of(other);
+        return replaced(draws, offsets, link, index, data, columns, n_threads);
+      },
+      "draws"_a, "offsets"_a, "link"_a, "index"_a, "x"_a, "other"_a, "n_threads"_a = 1,
+      "What becomes of predictions if one column is that of another table, for each column and "
+      "for the draws of this index.");
+  m.def(
+      "fix_column",
+      [](const std::vector<const Draws*>& draws, const std::vector<double>& offsets,
+         const std::string& link, In<std::int64_t, 1> index, const Data& data, const Data& grid,
+         std::int64_t column, std::int64_t n_threads) {
+        const Replacements constants = Replacements::constants(grid, column);
+        return replaced(draws, offsets, link, index, data, constants, n_threads);
+      },
+      "draws"_a, "offsets"_a, "link"_a, "index"_a, "x"_a, "grid"_a, "column"_a, "n_threads"_a = 1,
+      "The same if a column has one value in all rows, for each of its values in a grid.");
+}
+
 void bind_draws(nb::module_& m) {
   nb::class_<Draws>(m, "Draws", "Kept ensembles as flat arrays.")
       .def_prop_ro("n_draws", &Draws::n_draws)
@@ -321,6 +370,8 @@ void bind_sampler(nb::module_& m) {
 
 NB_MODULE(_core, m) {
   m.doc() = "The compiled core of obliquebart.";
+  // At exit a traceback may still hold chains, after Ctrl-C for example: nothing for users to read.
+  nb::set_leak_warnings(false);
   const auto names = [](const auto& list) {
     nb::list out;
     for (const char* name : list) out.append(name);
@@ -344,6 +395,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("p_cat", &Data::p_cat);
   bind_settings(m);
   bind_draws(m);
+  bind_replacements(m);
   bind_sampler(m);
   m.def(
       "check_state",

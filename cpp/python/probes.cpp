@@ -90,6 +90,14 @@ NB_MODULE(_probes, m) {
                        std::int64_t n) { return fill<double>(n, [&] { return r.gamma(shape); }); })
       .def("beta", [](Rng& r, double a, double b,
                       std::int64_t n) { return fill<double>(n, [&] { return r.beta(a, b); }); })
+      .def("poisson",
+           [](Rng& r, double mean, std::int64_t n) {
+             return fill<std::int64_t>(n, [&] { return r.poisson(mean); });
+           })
+      .def("sum_above",
+           [](Rng& r, std::int64_t terms, double a, std::int64_t n) {
+             return fill<double>(n, [&] { return r.sum_above(terms, a); });
+           })
       .def("normal_above",
            [](Rng& r, double a, std::int64_t n) {
              return fill<double>(n, [&] { return r.normal_above(a); });

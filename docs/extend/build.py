@@ -37,8 +37,8 @@ LINES = {
             "from obliquebart.likelihood.gaussian import Gaussian\n"
             "from obliquebart.likelihood.laplace import Laplace\n"
         ),
-        "    Probit.name: Probit(),\n": (
-            "    Probit.name: Probit(),\n    Laplace.name: Laplace(),\n"
+        "    WeightedProbit.name: WeightedProbit(),\n": (
+            "    WeightedProbit.name: WeightedProbit(),\n    Laplace.name: Laplace(),\n"
         ),
     },
 }

@@ -17,7 +17,7 @@ from obliquebart.exceptions import (
     ConstantOutcomeWarning,
     ConvergenceWarning,
     DoubtfulColumnWarning,
-    InterruptedFitWarning,
+    ManyClassesWarning,
     ModelFileError,
     TimeLimitWarning,
 )
@@ -32,7 +32,7 @@ __all__ = [
     "ConstantOutcomeWarning",
     "ConvergenceWarning",
     "DoubtfulColumnWarning",
-    "InterruptedFitWarning",
+    "ManyClassesWarning",
     "ModelFileError",
     "ObliqueBARTClassifier",
     "ObliqueBARTRegressor",

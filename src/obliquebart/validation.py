@@ -20,6 +20,9 @@ Auto = Literal["auto"]
 
 # The largest magnitude of y: sums and predictive noise still fit into float64.
 LARGEST_OUTCOME = 1e300
+# The largest label weight the engine accepts, and the tolerance for treating weights as integers.
+LARGEST_LABEL_WEIGHT = 2**20
+WHOLE = 1e-9
 
 
 def check_count(name: str, value: object, minimum: int) -> int:
@@ -45,7 +48,7 @@ def check_number(
 ) -> float:
     """Return a finite real parameter between `low` and `high`.
 
-    `closed` names the ends that are themselves allowed: "neither", "left", "right" or "both".
+    `closed` names the endpoints that are allowed: "neither", "left", "right" or "both".
     """
     left, right = closed in ("left", "both"), closed in ("right", "both")
     allowed = f"a number in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
@@ -73,14 +76,14 @@ def check_pair(name: str, value: object) -> tuple[float, float]:
 def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> Any:
     """Return a parameter that must be one of a few values."""
     for choice in allowed:
-        # `1 == True`, so the type has to agree as well.
+        # `1 == True`, so compare the types as well.
         if type(value) is type(choice) and value == choice:
             return choice
     raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}.")
 
 
 def check_seed(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
-    """Return scikit-learn's random state; an error names the parameter."""
+    """Return the random state as scikit-learn does; the error names the parameter."""
     try:
         state: np.random.RandomState = check_random_state(random_state)
     except ValueError as error:
@@ -92,7 +95,7 @@ def check_seed(random_state: int | np.random.RandomState | None) -> np.random.Ra
 
 
 def effective_jobs(n_jobs: int | None) -> int:
-    """Return how many jobs `n_jobs` means here, as joblib counts (None: 1, or the context's)."""
+    """Resolve `n_jobs` to a number of jobs as joblib does (None: 1, unless a context sets it)."""
     if n_jobs is not None and (
         isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer))
     ):
@@ -134,6 +137,14 @@ def _one_dimensional(y: object, n_rows: int) -> NDArray[Any]:
     return array
 
 
+def check_target_name(given: Any, y: object) -> str | None:
+    """Return the name of the outcome: the given one, or that of the Series or data frame."""
+    if given is not None and not (isinstance(given, str) and given.strip()):
+        raise ValueError(f"target_name={given!r} must be None or a non-empty string.")
+    names = [given, getattr(y, "name", None), *list(getattr(y, "columns", []))[:1]]
+    return next((name for name in names if isinstance(name, str) and name.strip()), None)
+
+
 def check_outcome(y: object, n_rows: int) -> NDArray[np.float64]:
     """Return the outcomes of a regression as finite float64."""
     array = _one_dimensional(y, n_rows)
@@ -144,19 +155,19 @@ def check_outcome(y: object, n_rows: int) -> NDArray[np.float64]:
     text = array.dtype.kind in "US" or any(isinstance(v, (str, bytes)) for v in array.tolist())
     try:
         if text:
-            raise TypeError("it holds text")
+            raise TypeError("it contains text")
         values = array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(
-            f"y must hold numbers, but its dtype is {array.dtype} ({error}). Convert it, or use "
-            "ObliqueBARTClassifier if these are labels."
+            f"y must be numeric, but its dtype is {array.dtype} ({error}). Convert it, or use "
+            "ObliqueBARTClassifier if y contains labels."
         ) from error
-    _require_finite("y", values, "drop these rows, or give a finite value")
+    _require_finite("y", values, "drop these rows, or fill in a finite value")
     largest = float(np.abs(values).max(initial=0.0))
     if largest > LARGEST_OUTCOME:
         raise ValueError(
-            f"y reaches {largest:.3g} in magnitude, more than {LARGEST_OUTCOME:g}: "
-            "use a larger unit of y."
+            f"y contains a value of magnitude {largest:.3g}; the limit is {LARGEST_OUTCOME:g}. "
+            "Rescale y."
         )
     return values
 
@@ -165,7 +176,7 @@ def check_labels(y: object, n_rows: int) -> NDArray[Any]:
     """Return the labels of a classification as an array that can be sorted."""
     array = _one_dimensional(y, n_rows)
     if isinstance(y, (list, tuple)) and array.dtype.kind == "U":
-        # NumPy has turned the whole list into text, though some of it was not.
+        # NumPy has converted the whole list to text, even values that were not.
         array = np.array(y, dtype=object)
     if array.dtype.kind == "O":
         missing = np.array([_missing(value) for value in array], dtype=bool)
@@ -175,14 +186,22 @@ def check_labels(y: object, n_rows: int) -> NDArray[Any]:
         kinds = {"text" if isinstance(value, str) else "other" for value in array}
         if len(kinds) > 1:
             raise ValueError(
-                "y mixes text with other labels: convert them to one type, for example with "
+                "y mixes text and other labels: convert all labels to one type, for example with "
                 "astype(str)."
             )
         # Integers and booleans in an object column are labels too.
         plain = np.array(array.tolist())
         array = plain if kinds == {"text"} or plain.dtype.kind in "biuf" else array
     if array.dtype.kind == "f":
-        _require_finite("y", array.astype(np.float64), "drop rows without a label")
+        numbers = array.astype(np.float64)
+        _require_finite("y", numbers, "drop rows without a label")
+        if (numbers != np.floor(numbers)).any():
+            # scikit-learn's words, and what to do.
+            raise ValueError(
+                "Unknown label type: continuous. y holds numbers with decimals. To predict "
+                "numbers, use ObliqueBARTRegressor; if they are classes, convert them to text "
+                "with astype(str)."
+            )
     check_classification_targets(array)
     return array
 
@@ -192,9 +211,12 @@ def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | N
     if sample_weight is None:
         return None
     try:
-        weights = np.asarray(sample_weight).astype(np.float64)
+        array = np.asarray(sample_weight)
+        if array.dtype.kind == "c":
+            raise TypeError("it is complex")
+        weights = array.astype(np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"sample_weight must hold numbers: {error}") from error
+        raise ValueError(f"sample_weight must be numeric: {error}") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
     if weights.shape != (n_rows,):
@@ -202,49 +224,55 @@ def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | N
             f"sample_weight has shape {weights.shape}, but X has {n_rows} rows: "
             f"pass one weight per row, shape ({n_rows},)."
         )
-    _require_finite("sample_weight", weights, "give every row a weight, 0 to leave it out")
+    _require_finite("sample_weight", weights, "give every row a weight, or 0 to ignore it")
     if (weights < 0).any():
         row = int(np.flatnonzero(weights < 0)[0])
         raise ValueError(
             f"sample_weight is negative at row {row} ({weights[row]:g}): "
-            "weights must be >= 0, where 0 leaves the row out."
+            "weights must be >= 0, and 0 ignores the row."
         )
     if not weights.any():
         raise ValueError(
-            "sample_weight is zero for every row: at least one weight must not be zero."
+            "sample_weight is zero for every row: at least one weight must be positive."
         )
     return weights
 
 
-def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Return weights that count repetitions, as integers."""
-    fractional = np.flatnonzero(weights != np.floor(weights))
-    if fractional.size:
-        row = int(fractional[0])
+def whole_weights(weights: NDArray[np.float64]) -> NDArray[np.int64] | None:
+    """Return a classifier's weights as integers, or None if some are not integers.
+
+    Rounding errors in the last few bits are ignored.
+    """
+    whole = np.round(weights)
+    if (np.abs(weights - whole) <= WHOLE * whole).all():
+        with np.errstate(over="ignore"):
+            total = float(whole.sum())
+        if total >= 2**31:
+            raise ValueError(
+                f"sample_weight sums to {total:.3g}: integer weights of a classifier repeat rows, "
+                "and their sum must be less than 2^31."
+            )
+        return whole.astype(np.int64)
+    largest = float(weights.max())
+    if largest > LARGEST_LABEL_WEIGHT:
         raise ValueError(
-            f"sample_weight is {weights[row]:g} at row {row}: a classifier's weights count "
-            "repetitions of a row, so they must be whole numbers."
+            f"sample_weight contains {largest:.3g}: if any weight is not an integer, the weights "
+            f"of a classifier must be at most {LARGEST_LABEL_WEIGHT}."
         )
-    total = float(weights.sum())
-    if total >= 2**31:
-        raise ValueError(
-            f"sample_weight sums to {total:.3g}: a classifier's weights count repetitions of a "
-            "row, and together they must stay below 2^31. Divide them by a common factor."
-        )
-    return weights.astype(np.int64)
+    return None
 
 
 def count_rows(X: Any, owner: str) -> int:
     """Return the number of rows of a table before its values are read."""
     shape = getattr(X, "shape", None)
-    # The shape of a lazy table is not a number.
+    # A lazy table's shape does not contain integers.
     if isinstance(shape, tuple) and len(shape) > 0 and isinstance(shape[0], int):
         return shape[0]
     return read_table(X, owner).n_rows
 
 
 def _missing(value: object) -> bool:
-    # pandas' NA is known by name, because pandas may not be installed.
+    # pandas' NA is recognized by name, because pandas may not be installed.
     return value is None or type(value).__name__ == "NAType" or value != value
 
 

@@ -19,6 +19,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "a theta for each column": {"theta_by_column": True, "theta_a": 2.0, **MOVES},
     "axis": {"axis_rules": True},
     "probit": {"likelihood": "probit", "leaf_sd_fixed": False},
+    "weighted_probit": {"likelihood": "weighted_probit", "leaf_sd_fixed": False},
     "student_t": {"likelihood": "student_t", "more": {"df": 4.0}, "leaf_sd_fixed": False},
 }
 N, N_TREES, N_LEVELS = 120, 12, 40
@@ -36,8 +37,9 @@ def maker(**changes: Any) -> Callable[[], _core.Sampler]:
     for name, value in changes.items():
         setattr(settings, name, value)
     y = x_cont[0] + (x_cat[0] % 3) + rng.standard_normal(N)
-    y = (y > y.mean()).astype(float) if settings.likelihood == "probit" else y / y.std()
-    return lambda: _core.Sampler(data, y, None, settings, 3, 0)
+    y = (y > y.mean()).astype(float) if settings.likelihood.endswith("probit") else y / y.std()
+    weights = rng.uniform(0.1, 3, N) if settings.likelihood == "weighted_probit" else None
+    return lambda: _core.Sampler(data, y, weights, settings, 3, 0)
 
 
 @pytest.mark.parametrize("name", MODELS)

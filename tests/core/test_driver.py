@@ -18,6 +18,7 @@ SCENARIOS = (
     "weighted",
     "probit",
     "probit_defaults",
+    "weighted_probit",
     "categorical",
     "mixed",
     "moves",

@@ -23,6 +23,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "two threads": {"n_threads": 2},
     "axis, empty leaves": {"axis_rules": True, "min_samples_leaf": 0},
     "probit": {"likelihood": "probit"},
+    "weighted_probit": {"likelihood": "weighted_probit", "weighted": True},
     "wide trees": {
         "n_trees": 2,
         "alpha": 0.99,
@@ -49,7 +50,7 @@ def maker(weighted: bool = False, **changes: Any) -> Callable[[], _core.Sampler]
     settings.n_trees, settings.leaf_sd, settings.sigma = 5, 0.3, 0.3
     for name, value in changes.items():
         setattr(settings, name, value)
-    if settings.likelihood == "probit":
+    if settings.likelihood.endswith("probit"):
         y = (y > 0).astype(float)
     weights = rng.uniform(0.5, 2.0, N) if weighted else None
     data = _core.Data(x_cont, x_cat, [int(x_cat.max()) + 1])

@@ -135,8 +135,8 @@ CASES = {
 def test_predict_is_plain_traversal(case, rng):
     shape = CASES[case]
     draws = chain(columns(rng, 200, **shape), rng, n_draws=6).draws
-    # One row, a part of a block, a whole block, one more than that.
-    for n in (1, 100, 256, 257):
+    # One row, few rows and one more than those, a part of a block, a whole block, and more.
+    for n in (1, 3, 8, 9, 100, 256, 257, 264, 265):
         x = columns(rng, n, **shape)
         np.testing.assert_array_equal(draws.predict(x.core()), plain_predict(draws, x))
 
@@ -180,6 +180,31 @@ def test_far_outside_the_training_range(rng):
     x = columns(rng, 90)
     x.x_cont[:] *= 1e6
     np.testing.assert_array_equal(draws.predict(x.core()), plain_predict(draws, x))
+
+
+@pytest.mark.parametrize("shape", [{}, {"min_samples_leaf": 0, "theta": 0.3, "theta_fixed": True}])
+def test_few_rows_have_the_bits_of_many(shape, rng):
+    sampler = chain(columns(rng, 150, missing=0.1), rng, n_draws=70, **shape)
+    draws, noise = sampler.draws, sampler.trace["sigma"]
+    x = columns(rng, 100, missing=0.3)
+    x.x_cat[:, ::5] = 1000
+    many = [
+        draws.predict(x.core()),
+        draws.predict(x.core(), "probit", 0.3),
+        *draws.summarise(x.core(), "probit", 0.3, quantiles=[0.1, 0.5]).values(),
+        *draws.summarise(x.core(), quantiles=[0.1, 0.9], noise_scale=noise).values(),
+    ]
+    for first, n in ((0, 1), (7, 2), (20, 8), (99, 1)):
+        rows = slice(first, first + n)
+        data = Columns(x.x_cont[:, rows].copy(), x.x_cat[:, rows].copy()).core()
+        few = [
+            draws.predict(data),
+            draws.predict(data, "probit", 0.3),
+            *draws.summarise(data, "probit", 0.3, quantiles=[0.1, 0.5]).values(),
+            *draws.summarise(data, quantiles=[0.1, 0.9], noise_scale=noise).values(),
+        ]
+        for one, other in zip(few, many, strict=True):
+            np.testing.assert_array_equal(one, other[..., rows])
 
 
 # ---- summaries -----------------------------------------------------------------------------------

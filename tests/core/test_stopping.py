@@ -23,6 +23,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "paper": {"min_samples_leaf": 0},
     "axis, two threads": {"axis_rules": True, "n_threads": 2},
     "probit": {"likelihood": "probit", "leaf_sd_fixed": False},
+    "weighted_probit": {"likelihood": "weighted_probit", "weighted": True},
     "weighted": {"weighted": True},
     "student_t": {"likelihood": "student_t", "more": {"df": 4.0}, "weighted": True},
 }
@@ -43,7 +44,7 @@ def maker(rng, weighted: bool = False, n: int = N, **changes: Any) -> Callable[[
     for name, value in changes.items():
         setattr(settings, name, value)
     y = rng.standard_normal(n)
-    if settings.likelihood == "probit":
+    if settings.likelihood.endswith("probit"):
         y = (y > 0).astype(float)
     weights = rng.uniform(0.5, 2.0, n) if weighted else None
     return lambda: _core.Sampler(data, y, weights, settings, 3, 0)

@@ -329,17 +329,21 @@ struct Predicted {
 struct Labels {
   std::vector<float> f;
   std::vector<std::uint8_t> label;
+  std::vector<float> weight;  // empty: all are one
   float offset, factor;
 
-  Labels(Rng& rng, std::size_t n) : f(random_floats(rng, n)), label(n) {
+  Labels(Rng& rng, std::size_t n, bool weighted) : f(random_floats(rng, n)), label(n) {
+    if (weighted) weight = random_floats(rng, n);
+    for (float& one : weight) one = std::abs(one);
     for (std::uint8_t& one : label) one = static_cast<std::uint8_t>(rng.below(2));
     offset = static_cast<float>(rng.normal());
     factor = static_cast<float>(det_exp(0.5 * rng.normal()));
   }
 
   double run(const NormalKernels& kernels) const {
-    return kernels.log_cdf(f.data(), label.data(), offset, factor,
-                           static_cast<std::int64_t>(f.size()));
+    const auto n = static_cast<std::int64_t>(f.size());
+    if (weight.empty()) return kernels.log_cdf(f.data(), label.data(), offset, factor, n);
+    return kernels.weighted_log_cdf(f.data(), label.data(), weight.data(), offset, factor, n);
   }
 
   // Where erfc would be zero, the first terms of the asymptotic series.
@@ -352,14 +356,15 @@ struct Labels {
     double total = 0.0;
     for (std::size_t i = 0; i < f.size(); ++i) {
       const double z = static_cast<double>(offset + factor * f[i]);
-      total += log_phi(label[i] != 0 ? z : -z);
+      const double w = weight.empty() ? 1.0 : static_cast<double>(weight[i]);
+      total += w * log_phi(label[i] != 0 ? z : -z);
     }
     return total;
   }
 };
 
-void check_labels(Rng& rng, std::size_t n, KernelChecks& found) {
-  const Labels task(rng, n);
+void check_labels(Rng& rng, std::size_t n, bool weighted, KernelChecks& found) {
+  const Labels task(rng, n, weighted);
   const double expected = task.run_plainly();
   const double first = task.run(normal_kernels(available_simd().front()));
   ++found.n_tasks;
@@ -389,7 +394,8 @@ KernelChecks check_kernels(std::uint64_t seed) {
   KernelChecks found;
   for (const Simd level : available_simd()) found.tables.emplace_back(simd_name(level));
   Rng rng(seed, 0);
-  for (std::size_t n = 1; n < 300; ++n) check_labels(rng, n, found);
+  for (std::size_t n = 1; n < 300; ++n)
+    for (const bool weighted : {false, true}) check_labels(rng, n, weighted, found);
   for (const std::int64_t n_groups : {1, 5, 16, 37})
     for (const int n_codes : {1,  2,  3,  4,  5,  6,  7,  8,  9,  11,  13,  14,  15,  16, 17,
                               18, 24, 25, 30, 31, 32, 33, 63, 64, 125, 126, 127, 128, 250})

@@ -44,6 +44,13 @@ std::vector<Scenario> all() {
          s.ensembles[0].moves[MoveKind::change] = 0.2;
          s.ensembles[0].moves[MoveKind::perturb] = 0.3;
        }},
+      {"weighted_probit",
+       {.weighted = true, .binary = true},
+       [](Settings& s) {
+         s.likelihood.name = "weighted_probit";
+         s.ensembles[0].leaf.leaf_sd = 1.5 / std::sqrt(200.0);
+         s.ensembles[0].leaf.leaf_sd_fixed = false;
+       }},
       {"categorical", {.p_cont = 0, .n_levels = {500, 40, 3, 2}}, nothing},
       {"mixed", {.p_cont = 5, .n_levels = {500, 3}}, nothing},
       {"moves",

@@ -124,6 +124,23 @@ def test_python_blocks(page):
         exec(compile(block, f"{page.name}, block {number}", "exec"), namespace)
 
 
+@pytest.mark.usefixtures("quick")
+def test_shap_block():
+    """Where shap is installed; it is no dependency, and large."""
+    pytest.importorskip("shap")
+    page = DOCS / "howto" / "columns.md"
+    setup, (snippet,) = blocks(page, "python")[0], blocks(page, "py")
+    namespace = {}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # its own
+        exec(setup, namespace)
+        exec(snippet, namespace)
+    explanation, predict = namespace["explanation"], namespace["predict"]
+    total = explanation.values.sum(axis=1) + explanation.base_values
+    expected = predict(namespace["numbers"][:5].to_numpy())
+    np.testing.assert_allclose(total, expected, rtol=1e-6)
+
+
 @pytest.mark.parametrize("page", [p for p in PAGES if blocks(p, "sh")], ids=name_of)
 @pytest.mark.usefixtures("quick")
 def test_commands(page):

@@ -59,6 +59,7 @@ LIKELIHOODS = {
     "gaussian": ("gaussian", False),
     "weighted": ("gaussian", True),
     "probit": ("probit", False),
+    "weighted_probit": ("weighted_probit", True),
     "student_t": ("student_t", False),
     "student_t, weighted": ("student_t", True),
     "none": ("none", False),
@@ -96,12 +97,12 @@ def rule_masses(name: str, min_samples_leaf: int, n_log2: int) -> enumeration.Ru
 
 
 def leaf_marginal(likelihood: str) -> marginal.LeafMarginal:
-    if likelihood == "probit":
-        return marginal.probit(LABELS, 0.25, LEAF_SD)
     if likelihood == "none":
         return marginal.nothing()
     name, weighted = LIKELIHOODS[likelihood]
     weights = WEIGHTS if weighted else None
+    if name.endswith("probit"):
+        return marginal.probit(LABELS, 0.25, LEAF_SD, weights)
     if name == "student_t":
         return marginal.student_t(Y, DF, SIGMA, LEAF_SD, weights)
     return marginal.gaussian(Y, SIGMA, LEAF_SD, weights)
@@ -122,10 +123,10 @@ def sampler(case: Case, seed: int) -> _core.Sampler:
         min_samples_leaf=case.min_samples_leaf,
         axis_rules=case.table == "axis",
         theta=OBLIQUE_THETA if case.is_oblique else 1.0,
-        sigma=1.0 if case.likelihood == "probit" else SIGMA,
+        sigma=1.0 if case.likelihood.endswith("probit") else SIGMA,
         leaf_sd=LEAF_SD,
     )
-    is_probit = case.likelihood == "probit"
+    is_probit = case.likelihood.endswith("probit")
     settings = core.settings(prior, **core.NAMES[case.moves])
     settings.likelihood, weighted = LIKELIHOODS[case.likelihood]
     settings.offset = 0.25 if is_probit else 0.0
@@ -183,6 +184,8 @@ SHORT = [
     Case("one column", 1, 0.95, 0.5, "weighted"),
     Case("oblique", 1, 0.95, 0.5, "probit"),
     Case("mixed", 0, 0.5, 0.5, "probit", moves="all moves"),
+    Case("oblique", 1, 0.95, 0.5, "weighted_probit"),
+    Case("mixed", 0, 0.5, 0.5, "weighted_probit", moves="all moves"),
     Case("oblique", 1, 0.95, 0.5, "student_t"),
     Case("mixed", 1, 0.5, 0.5, "student_t, weighted", moves="all moves"),
     Case("mixed", 1, 0.95, 0.5, "none", moves="all moves"),
@@ -203,6 +206,7 @@ LONG = [
         ("gaussian", "perturb"),
         ("weighted", "all moves"),
         ("probit", "grow and prune"),
+        ("weighted_probit", "all moves"),
         ("student_t, weighted", "all moves"),
         ("none", "all moves"),
     )

@@ -302,7 +302,21 @@ def test_normal_above_ends_for_any_bound(seed: int) -> None:
     assert np.isfinite(probe.normal_above(-np.inf, 5)).all()
 
 
-# -- Exponential, gamma, beta -----------------------------------------------------------------
+@pytest.mark.parametrize("a", [-3.0, -1.9, 0.0, 1.5, 2.5, 30.0])
+@pytest.mark.parametrize("n_terms", [0, 1, 3, 600, 10**6])
+def test_sum_above(n_terms: int, a: float, seed: int) -> None:
+    x = probes.Rng(seed, 0).sum_above(n_terms, a, 20_000)
+    mean, variance = stats.truncnorm.stats(a, np.inf, moments="mv")
+    if n_terms == 0:
+        assert (x == 0).all()
+        return
+    z = (x - n_terms * mean) / np.sqrt(n_terms * variance)
+    assert_normal_score(z.mean() * np.sqrt(z.size))
+    # Of a single term, and of many, the fourth moment is at most nine.
+    assert abs(z.var() - 1) < 5 * np.sqrt(8 / z.size)
+
+
+# -- Exponential, gamma, beta, Poisson ---------------------------------------------------------
 
 
 def test_exponential(seed: int) -> None:
@@ -390,6 +404,21 @@ def test_beta_stays_inside(a: float, b: float, seed: int) -> None:
     assert (x <= BELOW_ONE).all()
     mean = 1 / (1 + b / a)
     np.testing.assert_allclose(x.mean(), mean, atol=1e-12)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e-3, 0.7, 5.0, 9.99, 10.0, 14.0, 100.0, 1e4, 1e6])
+def test_poisson(mean: float, seed: int) -> None:
+    n = 300_000
+    k = probes.Rng(seed, 0).poisson(mean, n)
+    # About forty groups of values that are likely enough to be counted.
+    edges = np.unique(stats.poisson.ppf(np.linspace(0, 1, 41)[1:-1], mean))
+    expected = n * np.diff(np.concatenate([[0], stats.poisson.cdf(edges, mean), [1]]))
+    found = np.bincount(np.searchsorted(edges, k), minlength=len(expected))
+    if mean == 0.0:
+        assert (k == 0).all()
+        return
+    assert_p(stats.chi2.sf(((found - expected) ** 2 / expected).sum(), len(expected) - 1))
+    assert_normal_score((k.mean() - mean) / np.sqrt(mean / n))
 
 
 def test_wrong_shapes_give_nan(seed: int) -> None:

@@ -86,6 +86,16 @@ STUDENT_T: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
     "Student's t, weights": ({"prior": "paper"}, with_missing(X), WEIGHTS),
     "Student's t, large table": ({"n_trees": 5}, numbers(40_000, 3), None),
 }
+# With fractional weights of the labels.
+WEIGHTED_LABELS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray]] = {
+    "weighted labels": ({}, X, 3 * WEIGHTS),
+    "weighted labels, paper": ({"prior": "paper"}, with_missing(X), WEIGHTS),
+    "weighted labels, large table": (
+        {"n_trees": 5},
+        numbers(40_000, 3),
+        0.1 + numbers(40_000, 1)[:, 0],
+    ),
+}
 CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
     "two classes": ({}, X, 2),
     "two classes, paper": ({"prior": "paper"}, X, 2),
@@ -111,10 +121,15 @@ def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, n
     if name in ESTIMATED:
         parameters, x, weights = ESTIMATED[name]
         return ObliqueBARTRegressor(**SHORT | parameters, n_jobs=n_jobs), x, outcome(x), weights
-    parameters, x, n_classes = CLASSIFICATIONS[name]
+    weights = None
+    if name in WEIGHTED_LABELS:
+        parameters, x, weights = WEIGHTED_LABELS[name]
+        n_classes = 2
+    else:
+        parameters, x, n_classes = CLASSIFICATIONS[name]
     y = outcome(x)
     labels = np.searchsorted(np.sort(y)[:: len(y) // n_classes][1:n_classes], y)
-    return ObliqueBARTClassifier(**SHORT | parameters, n_jobs=n_jobs), x, labels, None
+    return ObliqueBARTClassifier(**SHORT | parameters, n_jobs=n_jobs), x, labels, weights
 
 
 def digest(model: Any) -> str:
@@ -132,7 +147,7 @@ def fitted(name: str, n_jobs: int | None = None) -> Any:
     return model.fit(x, y, weights)
 
 
-NAMES = [*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS]
+NAMES = [*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -148,7 +163,9 @@ def test_threads_make_no_difference(name):
     assert digest(fitted(name, n_jobs=5)) == json.loads(RECORD.read_text())[name]
 
 
-@pytest.mark.parametrize("name", ["weights", "two classes", "large table", "Student's t, weights"])
+@pytest.mark.parametrize(
+    "name", ["weights", "two classes", "large table", "Student's t, weights", "weighted labels"]
+)
 def test_going_on_makes_no_difference(name, tmp_path):
     """Fewer draws and then more; and a checkpoint of a fit that was interrupted."""
     wanted = json.loads(RECORD.read_text())[name]
@@ -164,7 +181,7 @@ def test_going_on_makes_no_difference(name, tmp_path):
 @pytest.mark.parametrize("simd", ["baseline", "avx2", "avx512"])
 def test_instruction_sets_make_no_difference(simd):
     names = ["missing", "paper, categories", "large table, weights", "two classes, axis"]
-    names.append("Student's t, large table")
+    names += ["Student's t, large table", "weighted labels, large table"]
     script = f"import test_same_draws as t\nprint(*(t.digest(t.fitted(n)) for n in {names}))"
     folders = [Path(__file__).parent, Path(__file__).parents[1]]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])

@@ -68,13 +68,13 @@ HARMFUL = {
     "posterior.0.draws.cut": (np.float32(np.nan), "cut is not finite"),
     "posterior.0.draws.phi_value": (np.float32(np.inf), "phi_value is not finite"),
     "posterior.0.draws.outputs": (np.float32(np.nan), "output is not finite"),
-    "posterior.0.draws.structure_of": (np.uint32(10**6), "structure_of is out of range"),
-    "posterior.0.draws.node_begin": (np.uint64(2**63), "node_begin must start at 0"),
+    "posterior.0.draws.is_new": (np.uint8(0), "is_new must be set in the first draw"),
     "posterior.0.draws.node_kind": (np.uint8(3), "node_kind"),
-    "posterior.0.draws.phi_count": (np.uint32(2**31), "phi_count is too large"),
+    "posterior.0.draws.phi_count": (np.uint8(200), "do not match phi_count"),
     "posterior.0.draws.level_words": (np.uint32(2**31), "beyond the last level"),
     "posterior.0.trace.sigma": (-1.0, "trace.sigma"),
     "posterior.0.state.0.residual": (np.float32(np.nan), "not finite"),
+    "row_keys": (np.uint64(2**64 - 1), "are not sorted"),
     "posterior.0.state.0.proposed": (np.int64(-1), "out of range"),
 }
 
@@ -92,6 +92,30 @@ def test_the_message_says_what_is_wrong(name, tmp_path):
     with pytest.raises(ModelFileError, match=message) as caught:
         load(path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "message"),
+    [
+        ("class_weights", [1.0], "class_weights are not 2 positive numbers"),
+        ("class_weights", [1.0, 0.0], "class_weights are not 2 positive numbers"),
+        ("class_weights", [1.0, 2], "class_weights are not 2 positive numbers"),
+        ("class_weights", {"a": 1.0}, "class_weights are not 2 positive numbers"),
+        ("parameters", [1, 2], "not a list of pairs"),
+        ("parameters", [["a", -1.0]], "a parameter that is not allowed"),
+        ("parameters", [[["a"], 1.0]], "not a plain value"),
+    ],
+)
+def test_weights_of_classes_are_checked(place, value, message, tmp_path):
+    contents = small_files.opened(small_files.small_file(small_files.small_classifier))
+    header = copy.deepcopy(contents.header)
+    if place == "parameters":
+        header["parameters"]["class_weight"] = value
+    else:
+        header[place] = value
+    (tmp_path / "m").write_bytes(small_files.closed(Contents(header, contents.arrays)))
+    with pytest.raises(ModelFileError, match=message):
+        load(tmp_path / "m")
 
 
 def with_state(rule, levels, *, changed):

@@ -99,13 +99,13 @@ def test_sample_more_needs_the_same_data(tmp_path):
     again = load(tmp_path / "m")
     with pytest.raises(ValueError, match="loaded without its training data: pass the X and y"):
         again.sample_more(3)
-    with pytest.raises(ValueError, match="but y is not the same"):
+    with pytest.raises(ValueError, match="but y differs"):
         again.sample_more(3, X, y * np.linspace(1, 1.001, 60), weights)
-    with pytest.raises(ValueError, match="but sample_weight is not the same"):
+    with pytest.raises(ValueError, match="but sample_weight differs"):
         again.sample_more(3, X, y, weights**1.5)
-    with pytest.raises(ValueError, match="but sample_weight is not the same"):
+    with pytest.raises(ValueError, match="but sample_weight differs"):
         again.sample_more(3, X, y)
-    with pytest.raises(ValueError, match="but X is not the same"):
+    with pytest.raises(ValueError, match="but X differs"):
         again.sample_more(3, {**X, "age": X["age"] ** 2}, y, weights)
     with pytest.raises(ValueError, match="include_data=True, but"):
         again.save(tmp_path / "n", include_data=True)
@@ -115,7 +115,7 @@ def test_sample_more_needs_the_same_data(tmp_path):
     # Another unit of y is another scale, not other chains.
     again.sample_more(3, X, y, weights).save(tmp_path / "n", include_data=True)
     model.save(tmp_path / "o", include_state=False)
-    with pytest.raises(ValueError, match=r"include_state=False.*fit it again"):
+    with pytest.raises(ValueError, match=r"include_state=False.*Fit the model again"):
         load(tmp_path / "o").sample_more(3, X, y, weights)
 
 

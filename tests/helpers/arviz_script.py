@@ -76,6 +76,11 @@ def check_classifier(x, y):
     np.testing.assert_allclose(np.exp(data["log_likelihood"]["y"].values), likelihood, atol=1e-6)
     assert set(np.unique(data["posterior_predictive"]["y"].values)) <= {0.0, 1.0}
     az.loo(data)
+    labels = np.array(["a", "b", "c"])[np.digitize(y, [4.5, 5.5])]
+    data = ObliqueBARTClassifier(**OPTIONS).fit(x, labels).to_arviz(x, labels)
+    assert data["posterior"]["p"].dims == ("chain", "draw", "f_row", "class")
+    assert "theta[b]" in az.summary(data).index
+    az.loo(data)
 
 
 if __name__ == "__main__":

@@ -59,6 +59,15 @@ MODELS = {
     "boolean labels": lambda: ObliqueBARTClassifier(**SMALL, **CATEGORIES).fit(
         table(), labels([False, True])
     ),
+    "labels with weights": lambda: ObliqueBARTClassifier(**SMALL, **CATEGORIES).fit(
+        table(), labels(["ja", "nein"]), np.arange(60) / 20
+    ),
+    "weighted labels": lambda: ObliqueBARTClassifier(
+        **SMALL, **CATEGORIES, class_weight={10**15: 7, -3: np.float32(0.5)}
+    ).fit(table(), labels([-3, 5, 10**15])),
+    "balanced labels": lambda: ObliqueBARTClassifier(
+        **SMALL, **CATEGORIES, class_weight="balanced"
+    ).fit(table(), labels(["ja", "ja", "nein"])),
     "one label": lambda: ObliqueBARTClassifier(**SMALL, **CATEGORIES).fit(table(), labels(["a"])),
 }
 
@@ -85,10 +94,14 @@ def predictions(model, X):
     """Give everything a model predicts, as bytes."""
     if isinstance(model, ObliqueBARTClassifier):
         parts = [model.predict_proba(X), model.predict_proba(X, return_draws=True)]
-        parts += [model.predict_interval(X)]
+        parts += [model.predict_interval(X), model.predict_quantile(X, 0.3)]
     else:
-        parts = [*model.predict(X, return_std=True), model.predict_interval(X, kind="outcome")]
-        parts += [model.posterior_.predict(X), model.sample_y(X, 5, random_state=0)]
+        parts = [*model.predict(X, return_std=True), model.predict_interval(X, kind="mean")]
+        parts += [
+            model.predict_quantile(X, 0.3),
+            model.posterior_.predict(X),
+            model.sample_y(X, 5, random_state=0),
+        ]
     return b"".join(np.ascontiguousarray(part).tobytes() for part in parts)
 
 

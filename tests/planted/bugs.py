@@ -34,4 +34,7 @@ BUGS = {
     "t_shape_without_row": "shape of a row's latent weight without the row itself",
     "t_weights_dropped": "the user's weights not part of those of Student's t",
     "probit_sign_flipped": "latents on the wrong side of zero",
+    "weighted_probit_rounds_up": "a label's weight rounded up to a whole number",
+    "weighted_probit_excess_swapped": "the fraction of a label's weight where one minus it belongs",
+    "scaling_weights_dropped": "weights of labels ignored where leaf_sd is scaled with all outputs",
 }

@@ -12,49 +12,63 @@ import typer
 import obliquebart
 from obliquebart.cli import fit_task, results, write_table
 from obliquebart.cli.datafile import DataFile, FileError, read_data
-from obliquebart.cli.screen import INTERRUPTED, Screen, command
-from obliquebart.exceptions import ConvergenceWarning, InterruptedFitWarning
+from obliquebart.cli.screen import (
+    INTERRUPTED,
+    Screen,
+    command,
+    interrupted_after,
+    interrupted_only_after,
+)
+from obliquebart.exceptions import ConvergenceWarning
+from obliquebart.explain.overview import rows_seen
 from obliquebart.model.parameters import DEFAULTS, RUN_LENGTHS
 from obliquebart.study.cli import app as study
 
 LENGTH = RUN_LENGTHS["regression"]
+NOTHING_WRITTEN = "no draws were kept, so no model was saved."
 N_BURN = f"{LENGTH.n_burn}, or {RUN_LENGTHS['classification'].n_burn} for classes"
 
 app = typer.Typer(
-    help="Oblique Bayesian additive regression trees: fit a table, predict with uncertainty, "
-    "see which rules the model found.",
+    help="Oblique Bayesian additive regression trees: fit a model to a table, predict with "
+    "uncertainty, see which columns matter.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit codes: 0 done, 1 something is wrong with the data or a file, 2 the command line "
-    "cannot be understood, 130 interrupted. Set OBLIQUEBART_DEBUG=1 for a traceback.",
+    epilog="Exit codes: 0 success, 1 invalid data or file, 2 invalid command line, "
+    "130 interrupted. Set OBLIQUEBART_DEBUG=1 for a traceback.",
 )
 
 Data = Annotated[
-    str, typer.Argument(help="CSV (also .gz, or - for standard input) or Parquet.", metavar="DATA")
+    str, typer.Argument(help="CSV (.csv, .csv.gz, or - for stdin) or Parquet file.", metavar="DATA")
 ]
 ModelFile = Annotated[
-    Path, typer.Argument(help="A model file that `fit` wrote.", metavar="MODEL", exists=False)
+    Path, typer.Argument(help="A model file saved by `fit`.", metavar="MODEL", exists=False)
 ]
 Target = Annotated[
     str | None,
     typer.Option("--target", "-t", help="The column with the outcome.", show_default=False),
 ]
 Delimiter = Annotated[
-    str | None, typer.Option(help="Between the columns of CSV; guessed from the header.")
+    str | None,
+    typer.Option(
+        help="CSV delimiter; by default guessed from the header. Use ', ' for comma and space."
+    ),
 ]
-Decimal = Annotated[str, typer.Option(help="The decimal mark of CSV.")]
+Decimal = Annotated[str, typer.Option(help="Decimal mark of the CSV file.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Only results, warnings and errors.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")
+]
 NDraws = Annotated[
     str,
     typer.Option(
-        help="Kept draws per chain; auto: the chains run until they agree.", metavar="INTEGER|auto"
+        help="Kept draws per chain; auto: until the chains agree, or about a minute of CPU time.",
+        metavar="INTEGER|auto",
     ),
 ]
 Jobs = Annotated[
-    int, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores. No result depends on it.")
+    int, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores. Never changes results.")
 ]
 
 
@@ -62,6 +76,14 @@ def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"obliquebart {obliquebart.__version__}")
         raise typer.Exit
+
+
+def _probability(value: float) -> float:
+    if 1.0 < value < 100.0:
+        raise typer.BadParameter(f"{value:g} is not a probability: write {value / 100.0:g}.")
+    if not 0.0 < value < 1.0:
+        raise typer.BadParameter(f"{value:g} is not between 0 and 1.")
+    return value
 
 
 app.add_typer(study, name="study")
@@ -87,37 +109,48 @@ def fit(
     ] = None,
     task: Annotated[
         Literal["auto", "regression", "classification"],
-        typer.Option(help="auto: classes if the target is text or has two values."),
+        typer.Option(help="auto: classification if the target is text or has two values."),
     ] = "auto",
     categorical: Annotated[
         list[str] | None,
         typer.Option(
-            "--categorical", "-c", help="A column of numbers that are categories; may be repeated."
+            "--categorical",
+            "-c",
+            help="A numeric column to use as categorical (text always is); may be repeated.",
         ),
     ] = None,
     drop: Annotated[
         list[str] | None,
         typer.Option("--drop", "-d", help="A column to leave out; may be repeated."),
     ] = None,
-    n_trees: Annotated[int, typer.Option(help="Trees of an ensemble.")] = DEFAULTS.n_trees,
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="A column that identifies the rows; not used by the model."),
+    ] = None,
+    dates: Annotated[
+        bool,
+        typer.Option("--dates", help="Convert dates such as 2024-05-02 to numbers (days)."),
+    ] = False,
+    n_trees: Annotated[int, typer.Option(help="Number of trees.")] = DEFAULTS.n_trees,
     n_burn: Annotated[
         int | None, typer.Option(help=f"Sweeps before the first draw; {N_BURN}.")
     ] = None,
     n_draws: NDraws = str(LENGTH.n_draws),
     n_chains: Annotated[int, typer.Option(help="Independent chains.")] = LENGTH.n_chains,
     rules: Annotated[
-        Literal["oblique", "axis"], typer.Option(help="axis: one column per rule, classical BART.")
+        Literal["oblique", "axis"],
+        typer.Option(help="axis: one column per rule, as in classical BART."),
     ] = DEFAULTS.rules,
     random_state: Annotated[
-        int | None, typer.Option("--random-state", "--seed", help="The same draws at every run.")
+        int | None, typer.Option("--random-state", "--seed", help="Seed; makes runs repeatable.")
     ] = None,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Another parameter of the model, as in --set p_change=0.2."),
+        typer.Option("--set", help="Any other model parameter, as in --set p_change=0.2."),
     ] = None,
     max_seconds: Annotated[
         float | None,
-        typer.Option(help="Stop after so many seconds, with the draws there are.", min=0.0),
+        typer.Option(help="Stop after this many seconds and keep the draws so far.", min=0.0),
     ] = None,
     checkpoint: Annotated[
         Path | None,
@@ -131,12 +164,15 @@ def fit(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a model to a table and write it to a file."""
+    """Fit a model to a table and save it to a file."""
     screen = Screen(as_json, quiet)
     path = output or _default_output(data, ".obart")
     _require_folder(path)
     file = read_data(data, delimiter, decimal)
-    problem = fit_task.read_task(file, target, task, categorical or [], drop or [])
+    choices = fit_task.ColumnChoices(
+        categorical or [], drop or [], id_column, "auto" if dates else None
+    )
+    problem = fit_task.read_task(file, target, task, choices)
     screen.show_words(problem.table_of_types())
     screen.say(problem.in_words())
     parameters = {
@@ -151,37 +187,46 @@ def fit(
     }
     model = problem.new_model({**parameters, **fit_task.parse_settings(settings or [])})
     start = time.perf_counter()
-    interrupted = _fit(model, problem, max_seconds=max_seconds, checkpoint=checkpoint)
+    options = {"max_seconds": max_seconds, "checkpoint": checkpoint}
+    is_interrupted = _fit(model, problem, **options, target_name=problem.target)
     seconds = time.perf_counter() - start
-    # The number of threads belongs to this machine, not to the model.
-    model.set_params(n_jobs=None, progress="auto").save(path)
-    screen.say(f"Fitted in {seconds:.1f} s, wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
-    judged = model.summary(problem.X)
-    screen.show(*results.summary_parts(judged))
-    screen.finish(
-        {
-            "model": str(path),
-            "seconds": round(seconds, 3),
-            "interrupted": interrupted,
-            **problem.to_dict(),
-            **judged.to_dict(),
-        }
-    )
-    if interrupted:
+    written = f"the model was saved to {path}, but its summary is not shown."
+    with interrupted_only_after(written):
+        # The number of threads is a property of this machine, not of the model.
+        model.set_params(n_jobs=None, progress="auto").save(path)
+    with interrupted_after(written):
+        size = path.stat().st_size / 1e6
+        screen.say(f"Fitted in {seconds:.1f} s. Saved {path} ({size:.1f} MB).")
+        judged = model.summary(problem.X)._for("command line")
+        screen.show(*results.summary_parts(judged))
+        screen.finish(
+            {
+                "model": str(path),
+                "seconds": round(seconds, 3),
+                "interrupted": is_interrupted,
+                **problem.to_dict(),
+                **judged.to_dict(),
+            }
+        )
+    if is_interrupted:
         raise typer.Exit(INTERRUPTED)
 
 
 def _fit(model: Any, problem: fit_task.FitTask, **options: Any) -> bool:
-    """Fit, show the warnings, and say whether the user stopped it."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
+    """Fit, show the warnings, and return whether the user interrupted a usable fit."""
+    interrupted = ""
+    with warnings.catch_warnings():
         # The verdict is shown after the fit.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model.fit(problem.X, problem.y, **options)
-    for warning in caught:
-        if issubclass(warning.category, UserWarning):
-            warnings.warn(warning.message, stacklevel=2)
-    return any(issubclass(warning.category, InterruptedFitWarning) for warning in caught)
+        try:
+            model.fit(problem.X, problem.y, **options)
+        except KeyboardInterrupt as interrupt:
+            if not model.__sklearn_is_fitted__():
+                raise KeyboardInterrupt(NOTHING_WRITTEN) from None
+            interrupted = str(interrupt)
+    if interrupted:
+        warnings.warn(interrupted, stacklevel=2)
+    return bool(interrupted)
 
 
 @app.command()
@@ -196,12 +241,20 @@ def predict(
         ),
     ] = None,
     interval: Annotated[
-        float, typer.Option(help="Probability of the intervals (regression).", min=0.0, max=1.0)
+        float,
+        typer.Option(
+            help="Probability of the intervals (regression), between 0 and 1.",
+            callback=_probability,
+        ),
     ] = 0.9,
     kind: Annotated[
         Literal["outcome", "mean"],
-        typer.Option(help="Intervals of a new outcome, or of its mean (regression)."),
+        typer.Option(help="Intervals for a new outcome, or for its mean (regression)."),
     ] = "outcome",
+    id_column: Annotated[
+        str | None,
+        typer.Option("--id", help="A column of DATA to copy in front of the predictions."),
+    ] = None,
     n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -214,15 +267,19 @@ def predict(
         _require_folder(output)
     model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
+    if id_column is not None:
+        file.require([id_column], "--id")
     predictions = results.predictions(
         model, file.table_for(results.encoding_of(model)), interval, kind
     )
+    if id_column is not None:
+        predictions = results.with_id(file, id_column, predictions)
     if as_json:
         screen.finish(write_table.columns_to_json(predictions))
     else:
         write_table.write_columns(predictions, output)
     if output is not None:
-        screen.say(f"Wrote {file.n_rows} predictions to {output}.")
+        screen.say(f"Saved {file.n_rows} predictions to {output}.")
 
 
 @app.command()
@@ -231,33 +288,45 @@ def summary(
     model_file: ModelFile,
     data: Annotated[
         str | None,
-        typer.Argument(help="Rows at which to look at f, and at errors.", metavar="[DATA]"),
+        typer.Argument(help="A table to compute importance and errors on.", metavar="[DATA]"),
     ] = None,
     target: Target = None,
-    rows: Annotated[int, typer.Option(help="Rows of DATA at which to look at f.")] = 10,
+    rows: Annotated[int, typer.Option(help="Rows of DATA to check convergence of f at.")] = 10,
     top: Annotated[int, typer.Option(help="Columns and pairs to list.", min=1)] = 10,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="Also show which columns the rules of the trees use.")
+    ] = False,
     n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     as_json: AsJson = False,
 ) -> None:
-    """Show whether the chains have converged, and which rules the model found."""
+    """Show which columns matter, how large the errors are, and whether the chains agree."""
     screen = Screen(as_json)
     model = results.load_model(model_file, n_jobs)
     X = y = None
     if data is not None:
-        X, y = _rows_for(model, read_data(data, delimiter, decimal), target, required=False)
-    judged = model.summary(X, rows=rows)
+        file = read_data(data, delimiter, decimal)
+        X, y = _rows_for(model, file, target, required=False)
+        if y is None and model.target_name_ is not None:
+            screen.say(f"No errors: {_which_target(file, model)}")
+    judged = model.summary(X, rows=rows)._for("command line")
+    importance = results.importance(model, X)
     findings = results.findings(model, top)
     scores = None if y is None else results.scores(model, X, y)
-    screen.show(*results.model_parts(model), *results.summary_parts(judged))
-    screen.show(*results.findings_parts(findings), *results.scores_parts(scores, model, X, y))
+    seen = None if y is None else rows_seen(model, X, y)
+    screen.show(*results.model_parts(model), *results.importance_parts(importance, top))
+    screen.show(*results.scores_parts(scores, seen), *results.summary_parts(judged))
+    if rules:
+        screen.show(*results.findings_parts(findings))
     screen.finish(
         {
             **results.model_to_dict(model),
+            "importance": None if importance is None else importance.to_dict(),
             **judged.to_dict(),
             "rules": {label: finding.to_dict() for label, finding in findings.items()},
             "scores": scores,
+            "rows_in_training": None if seen is None else seen.n_seen,
         }
     )
 
@@ -269,16 +338,16 @@ def report(
     data: Data,
     target: Target = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="The page.", show_default="MODEL.html")
+        Path | None, typer.Option("--output", "-o", help="HTML file.", show_default="MODEL.html")
     ] = None,
-    title: Annotated[str | None, typer.Option(help="Of the page.")] = None,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
     n_jobs: Jobs = -1,
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Write one self-contained HTML page with tables and pictures of a model."""
+    """Save a self-contained HTML page with tables and plots of a model."""
     from obliquebart.report import write_report
 
     screen = Screen(as_json, quiet)
@@ -287,21 +356,21 @@ def report(
     model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
     X, y = _rows_for(model, file, target, required=True)
-    write_report(model, X, y, path, title=title or model_file.stem, source=Path(file.name).name)
-    screen.say(f"Wrote {path} ({path.stat().st_size / 1e6:.1f} MB).")
+    write_report(model, X, y, path, title=title, source=Path(file.name).name)
+    screen.say(f"Saved {path} ({path.stat().st_size / 1e6:.1f} MB).")
     screen.finish({"report": str(path), "bytes": path.stat().st_size})
 
 
 @app.command()
 @command
 def demo(
-    folder: Annotated[Path, typer.Argument(help="Where to write.")] = Path("obliquebart-demo"),
-    n_burn: Annotated[int, typer.Option(help="Sweeps before the first draw.")] = LENGTH.n_burn,
+    folder: Annotated[Path, typer.Argument(help="Output folder.")] = Path("obliquebart-demo"),
+    n_burn: Annotated[int, typer.Option(help="Burn-in sweeps per chain.")] = LENGTH.n_burn,
     n_draws: NDraws = str(LENGTH.n_draws),
     n_jobs: Jobs = -1,
     quiet: Quiet = False,
 ) -> None:
-    """Simulate a table, fit it, predict, and write a report, as the other commands do."""
+    """Simulate a table, then fit, predict and report with the other commands."""
     screen = Screen(quiet=quiet)
     folder.mkdir(parents=True, exist_ok=True)
     train, test = folder / "train.csv", folder / "test.csv"
@@ -311,8 +380,8 @@ def demo(
     sizes = ["--n-burn", str(n_burn), "--n-draws", n_draws]
     jobs = [] if n_jobs == -1 else ["--n-jobs", str(n_jobs)]
     screen.say(
-        "A simulated table: y jumps where age / 30 + bmi / 8 passes a line, which no rule with one "
-        "column can follow, and depends on the site. The last column is noise."
+        "A simulated table: y jumps when age / 30 + bmi / 8 exceeds a threshold, which no rule on "
+        "a single column can express. It also depends on the site. The noise column is irrelevant."
     )
     start = time.perf_counter()
     for words in (
@@ -334,21 +403,24 @@ def _rows_for(
     model: Any, file: DataFile, target: str | None, required: bool
 ) -> tuple[dict[str, Any], Any]:
     """Return a model's columns and, if the file has them, the outcomes."""
-    others = results.possible_targets(file, model)
-    name = target or (others[0] if len(others) == 1 else None)
+    name = target or results.find_target(file, model)
     if name is None:
         if required:
-            raise FileError(_which_target(file.name, others))
+            raise FileError(_which_target(file, model))
         return file.table_for(results.encoding_of(model)), None
     y, rows = file.outcome(name, as_text=results.has_text_labels(model))
     return file.table_for(results.encoding_of(model), rows), model._likelihood.from_column(y)
 
 
-def _which_target(name: str, others: list[str]) -> str:
+def _which_target(file: DataFile, model: Any) -> str:
+    others = results.possible_targets(file, model)
+    if model.target_name_ is not None:
+        missing = f"{file.name} has no column {model.target_name_!r} (the target)"
+        return f"{missing}; name it with --target." if others else f"{missing}."
     if not others:
-        return f"{name} has no column besides those of the model, and so no target."
+        return f"{file.name} has no column besides those of the model, and so no target."
     listed = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
-    return f"Which column of {name} is the target: {listed}? Name it with --target."
+    return f"Which column of {file.name} is the target: {listed}? Name it with --target."
 
 
 def _default_output(data: str, suffix: str) -> Path:
@@ -356,8 +428,8 @@ def _default_output(data: str, suffix: str) -> Path:
 
 
 def _require_folder(path: Path) -> None:
-    """Find out before a long run that its result could not be written."""
+    """Check before a long run that its result can be saved."""
     if path.is_dir():
-        raise FileError(f"{path} is a folder; name a file.")
+        raise FileError(f"{path} is a folder; give the name of a file.")
     if not path.absolute().parent.is_dir():
-        raise FileError(f"There is no folder {path.absolute().parent} to write {path.name} to.")
+        raise FileError(f"Cannot save {path.name}: no folder {path.absolute().parent}.")

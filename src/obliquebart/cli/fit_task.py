@@ -1,35 +1,76 @@
-"""What `fit` is asked to do: which columns and outcomes, and by which estimator."""
+"""The task of the `fit` command: which columns, which outcome, which estimator."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.table import Table
+from rich.table import Table as RichTable
 
 from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import plain_table
 from obliquebart.cli.write_table import NamedArrays
+from obliquebart.display.numbers import plain
 from obliquebart.estimators import BY_TASK, ObliqueBART
-from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
-from obliquebart.table.encoding import check_not_free_text, doubts_about_text
+from obliquebart.table.columns import Column
+from obliquebart.table.frames import Table, read_table
+from obliquebart.table.levels import Factor
+from obliquebart.table.problems import ColumnError
+from obliquebart.table.selection import Dates, column_roles
+from obliquebart.table.words import as_date
 
 SHOWN_TYPES = 40
 
 
+TAKEN_AS = {
+    "continuous": "continuous",
+    "declared": "categorical",
+    "found": "categorical",
+    "date": "date",
+}
+
+
+class ColumnChoices(NamedTuple):
+    """The user's choices about columns."""
+
+    categorical: Sequence[str] = ()
+    drop: Sequence[str] = ()
+    id_column: str | None = None
+    dates: Dates = None
+
+    def check(self, file: DataFile, target: str) -> None:
+        """Raise an error if a column is missing or has two roles."""
+        file.require([*self.categorical], "--categorical")
+        file.require([*self.drop], "--drop")
+        if target in (*self.categorical, *self.drop):
+            raise FileError(f"The target {target!r} cannot be in --categorical or --drop.")
+        if self.id_column is not None:
+            file.require([self.id_column], "--id")
+            if self.id_column in (target, *self.categorical):
+                raise FileError(
+                    f"The --id column {self.id_column!r} cannot be the target or in --categorical."
+                )
+
+    def columns(self, file: DataFile, target: str) -> list[str]:
+        """Return the columns of the model."""
+        others = {target, *self.drop, self.id_column}
+        return [name for name in file.columns if name not in others]
+
+
 @dataclass(frozen=True)
 class FitTask:
-    """What to fit: a table, its outcomes, and how they were understood."""
+    """What to fit: a table, its outcomes, and how they are interpreted."""
 
     file: DataFile
     target: str
     X: NamedArrays
     y: NDArray[Any]
-    categorical: list[str]
+    choices: ColumnChoices
     estimator: type[ObliqueBART]
     n_dropped: int
 
@@ -38,20 +79,29 @@ class FitTask:
         words = f"{len(self.y)} rows, {len(self.X)} columns. Target {self.target!r}: "
         words += f"{self.estimator._likelihood.describe(self.y)}."
         if self.n_dropped:
-            words += f" {self.n_dropped} rows without a target were left out."
+            words += f" Dropped {self.n_dropped} rows with a missing target."
         return words
 
-    def table_of_types(self) -> Table:
-        """Return the columns and what they were taken for."""
-        rows = []
-        for name in self.X:
-            kind, words = self.file.columns[name].describe()
-            categorical = kind == "text" or name in self.categorical
-            rows.append([name, "categorical" if categorical else "continuous", words])
+    def table_of_types(self) -> RichTable:
+        """Return the columns and how each is used."""
+        rows = [
+            [name, taken_as, describe(self._table.column(j), taken_as)]
+            for j, (name, taken_as) in enumerate(self.taken_as.items())
+        ]
         more = len(rows) - SHOWN_TYPES
         if more > 0:
             rows = [*rows[:SHOWN_TYPES], [f"{more} more", "", ""]]
-        return plain_table(f"Columns of {self.file.name}", ["column", "taken as", "values"], rows)
+        return plain_table(f"Columns of {self.file.name}", ["column", "used as", "values"], rows)
+
+    @cached_property
+    def _table(self) -> Table:
+        return read_table(self.X, self.estimator.__name__)
+
+    @cached_property
+    def taken_as(self) -> dict[str, str]:
+        """How each column is used."""
+        roles = column_roles(self._table, list(self.choices.categorical), self.choices.dates)
+        return {name: TAKEN_AS[role] for name, role in zip(self.X, roles, strict=True)}
 
     def new_model(self, parameters: dict[str, Any]) -> Any:
         """Return an estimator."""
@@ -59,59 +109,71 @@ class FitTask:
         unknown = [name for name in parameters if name not in known]
         if unknown:
             raise ValueError(
-                f"There is no parameter {unknown[0]!r}; there are {', '.join(sorted(known))}."
+                f"Unknown parameter {unknown[0]!r}. Valid parameters are "
+                f"{', '.join(sorted(known))}."
             )
-        return self.estimator(**{"categorical_features": self._categories(), **parameters})
-
-    def _categories(self) -> list[str]:
-        """Return the columns of text and those declared; long lists of texts must be declared."""
-        text = [name for name, values in self.X.items() if values.dtype.kind == "O"]
-        doubts: list[str] = []
-        for name in text:
-            if name not in self.categorical:
-                levels = set(self.X[name].tolist()) - {None}
-                check_not_free_text(name, len(levels), len(self.y))
-                doubts += doubts_about_text(name, levels, len(self.y))
-        if doubts:
-            warn_caller(
-                f"{' '.join(doubts)} --drop NAME leaves such a column out; --categorical NAME "
-                "says that it is a category after all.",
-                DoubtfulColumnWarning,
-            )
-        return list(dict.fromkeys([*text, *self.categorical]))
+        chosen = {
+            "categorical_features": list(self.choices.categorical) or "auto",
+            "dates": self.choices.dates,
+        }
+        return self.estimator(**{**chosen, **parameters})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return it for JSON."""
+        """Return the task for JSON."""
         return {
             "target": self.target,
             "task": self.estimator._likelihood.task,
             "n_rows": len(self.y),
             "rows_without_target": self.n_dropped,
-            "columns": {
-                name: "categorical"
-                if values.dtype.kind == "O" or name in self.categorical
-                else "continuous"
-                for name, values in self.X.items()
-            },
+            "columns": self.taken_as,
         }
 
 
-def read_task(
-    file: DataFile, target: str, task: Any, categorical: Sequence[str], drop: Sequence[str]
-) -> FitTask:
-    """Decide what each column is, and the task."""
-    file.require([*categorical], "--categorical")
-    file.require([*drop], "--drop")
-    if target in (*categorical, *drop):
-        raise FileError(f"{target!r} is the target and cannot be in --categorical or --drop.")
+def describe(column: Column, taken_as: str) -> str:
+    """Describe the values of a column briefly."""
+    try:
+        if taken_as == "date":
+            words, missing = _describe_numbers(column.days(), as_date)
+        elif column.kind in ("text", "category"):
+            words, missing = _describe_levels(column.factor())
+        else:
+            words, missing = _describe_numbers(column.numbers(), partial(plain, digits=6))
+    except ColumnError:
+        # `fit` reports all such columns in one error.
+        return "cannot be used"
+    n_missing = int(missing.sum())
+    return words + (f"; {n_missing} missing" if n_missing else "")
+
+
+def _describe_levels(factor: Factor) -> tuple[str, NDArray[np.bool_]]:
+    levels = list(map(str, factor.values))
+    shown = ", ".join(levels[:4]) + (", …" if len(levels) > 4 else "")
+    return f"{len(levels)} levels: {shown}", factor.codes < 0
+
+
+def _describe_numbers(
+    values: NDArray[np.float64], write: Callable[[float], str]
+) -> tuple[str, NDArray[np.bool_]]:
+    missing = np.isnan(values)
+    if missing.all():
+        return "no values", missing
+    words = f"{write(float(np.nanmin(values)))} to {write(float(np.nanmax(values)))}"
+    if len(values) > 2 and (np.diff(values) == 1.0).all():
+        words += ", increasing by 1: a row number?"
+    return words, missing
+
+
+def read_task(file: DataFile, target: str, task: Any, choices: ColumnChoices) -> FitTask:
+    """Decide the task and how to use each column."""
+    choices.check(file, target)
     y, rows = file.outcome(target, as_text=False)
-    names = [name for name in file.columns if name != target and name not in drop]
+    names = choices.columns(file, target)
     if not names:
-        raise FileError(f"{file.name} has no column besides the target.")
+        raise FileError(f"{file.name} has no columns other than the target.")
     X = file.table(names, rows)
     is_text = y.dtype.kind == "O"
     if task == "regression" and is_text:
-        raise FileError(f"The target {target!r} holds text; it can be classes, but no regression.")
+        raise FileError(f"The target {target!r} contains text: use --task classification.")
     if task == "auto":
         task = "classification" if is_text or len(np.unique(y)) == 2 else "regression"
     estimator = BY_TASK[task]
@@ -121,14 +183,14 @@ def read_task(
         target=target,
         X=X,
         y=y,
-        categorical=list(categorical),
+        choices=choices,
         estimator=estimator,
         n_dropped=file.n_rows - len(y),
     )
 
 
 def parse_draws(text: str) -> int | str:
-    """Read a number of draws; the estimator refuses other text than "auto"."""
+    """Read a number of draws; the estimator rejects any text other than "auto"."""
     try:
         return int(text)
     except ValueError:
@@ -136,7 +198,7 @@ def parse_draws(text: str) -> int | str:
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Read NAME=VALUE pairs; a value is a Python literal or text."""
+    """Parse NAME=VALUE pairs; a value is a Python literal or text."""
     parsed = {}
     for setting in settings:
         name, equals, text = setting.partition("=")

@@ -1,13 +1,16 @@
-"""What the commands write: words to standard error, results to standard output, exit codes."""
+"""Output of the commands: messages to stderr, results to stdout, exit codes."""
 
 from __future__ import annotations
 
 import functools
 import json
 import os
+import signal
 import sys
+import threading
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ParamSpec, TypeVar
 
 import typer
@@ -15,8 +18,11 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from obliquebart.explain.overview import is_numeric
+from obliquebart.cli.remedies import doubts_in_words, error_in_words
+from obliquebart.display.tables import is_numeric
+from obliquebart.exceptions import DoubtfulColumnWarning
 from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells
+from obliquebart.table.problems import ColumnError
 
 MISTAKE = 1
 INTERRUPTED = 130
@@ -28,7 +34,7 @@ R = TypeVar("R")
 
 
 def stderr_console() -> Console:
-    """Return a console for words; the width is the terminal's."""
+    """Return a console for messages, as wide as the terminal."""
     return Console(stderr=True, highlight=False)
 
 
@@ -38,10 +44,10 @@ def stdout_console() -> Console:
 
 
 class Screen:
-    """Where a command writes: tables for people, or one JSON document for programs.
+    """Output of a command: tables for people, or one JSON document for programs.
 
-    With `as_json` nothing but the result is written to standard output; with `quiet` words are left
-    out, but no errors and warnings.
+    With `as_json`, only the result is written to stdout. With `quiet`, messages are suppressed,
+    except for errors and warnings.
     """
 
     def __init__(self, as_json: bool = False, quiet: bool = False) -> None:
@@ -51,12 +57,12 @@ class Screen:
         self._quiet = quiet
 
     def say(self, text: str) -> None:
-        """Write a sentence for people."""
+        """Write a message."""
         if not self._quiet:
             self._words.print(text, markup=False)
 
     def show_words(self, table: Table) -> None:
-        """Write a table that is not the result."""
+        """Write a table as a message, not as a result."""
         if not self._quiet:
             _print(self._words, table)
 
@@ -74,7 +80,7 @@ class Screen:
 
 
 def _print(console: Console, part: Table | str) -> None:
-    # A title of the table itself would be broken at the table's width.
+    # Rich would wrap the table's own title at the width of the table.
     if isinstance(part, Table):
         console.print(part.title, style="bold", markup=False)
         part.title = None
@@ -82,7 +88,7 @@ def _print(console: Console, part: Table | str) -> None:
 
 
 def command(function: Callable[P, R]) -> Callable[P, R]:
-    """Turn a user's mistake into a sentence and an exit code, and warnings into sentences."""
+    """Show user errors as messages with an exit code, and warnings as messages."""
 
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -92,11 +98,11 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
             warnings.showwarning = _WarningsOnce()
             try:
                 return function(*args, **kwargs)
-            except KeyboardInterrupt:
-                _complain("Interrupted", "there is no draw to keep yet; nothing was written.")
+            except KeyboardInterrupt as interrupt:
+                _complain("Interrupted", str(interrupt) or "the command did not finish.")
                 raise typer.Exit(INTERRUPTED) from None
             except BrokenPipeError:
-                # The reader has seen enough. Python would complain again when it closes stdout.
+                # The reader has closed the pipe. Python would complain again when closing stdout.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(BROKEN_PIPE) from None
             except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
@@ -108,10 +114,38 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
     return wrapped
 
 
+@contextmanager
+def interrupted_after(what: str) -> Iterator[None]:
+    """Make an interrupt in this block report what has been done."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(what) from None
+
+
+@contextmanager
+def interrupted_only_after(what: str) -> Iterator[None]:
+    """Delay an interrupt to the end of this block, then report what has been done."""
+    if threading.current_thread() is not threading.main_thread():
+        # Only the main thread receives interrupts.
+        yield
+        return
+    waiting: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: waiting.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if waiting:
+        raise KeyboardInterrupt(what)
+
+
 def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}."
+    if isinstance(error, ColumnError):
+        return error_in_words(error)
     return str(error) or type(error).__name__
 
 
@@ -123,15 +157,18 @@ def _complain(kind: str, message: str) -> None:
 
 
 class _WarningsOnce:
-    """Shows a warning the first time a command has it: `predict` reads its table twice."""
+    """Shows each warning only once per command: `predict` reads its table twice."""
 
     def __init__(self) -> None:
         self._shown: set[str] = set()
 
     def __call__(self, message: Warning | str, *_: Any, **__: Any) -> None:
-        if str(message) not in self._shown:
-            self._shown.add(str(message))
-            _complain("Warning", str(message))
+        text = str(message)
+        if isinstance(message, DoubtfulColumnWarning):
+            text = doubts_in_words(message)
+        if text not in self._shown:
+            self._shown.add(text)
+            _complain("Warning", text)
 
 
 def diagnostics_table(diagnostics: Diagnostics, title: str = "") -> Table:

@@ -16,8 +16,12 @@ NamedArrays = dict[str, NDArray[Any]]
 
 
 def columns_to_json(columns: NamedArrays) -> dict[str, Any]:
-    """Return columns as lists."""
-    return {name: values.tolist() for name, values in columns.items()}
+    """Return columns as lists; types that JSON lacks, such as dates, become text."""
+    plain = (bool, int, float, str, type(None))
+    return {
+        name: [value if isinstance(value, plain) else str(value) for value in values.tolist()]
+        for name, values in columns.items()
+    }
 
 
 def write_columns(columns: NamedArrays, path: Path | None) -> None:
@@ -50,7 +54,7 @@ def _write_parquet(columns: NamedArrays, path: Path) -> None:
 
 
 def simulated_table(n_rows: int, seed: int) -> NamedArrays:
-    """Return the table of the demo."""
+    """Simulate the table of the demo."""
     rng = np.random.default_rng(seed)
     age, bmi = rng.uniform(20, 80, n_rows), rng.uniform(17, 33, n_rows)
     site = rng.choice(["north", "south", "east", "west"], n_rows)

@@ -15,11 +15,11 @@ __all__ = [
     "RandomRotation",
 ]
 
-# Those that a model file may name.
+# By their names in model files.
 ESTIMATORS: dict[str, type[ObliqueBART]] = {
     estimator._saved_as: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
 }
-# The one for a task, where the user names no estimator.
+# The estimator for a task, for users who choose only the task.
 BY_TASK: dict[Task, type[ObliqueBART]] = {
     "regression": ObliqueBARTRegressor,
     "classification": ObliqueBARTClassifier,

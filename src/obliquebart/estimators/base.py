@@ -4,36 +4,40 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from os import PathLike
 from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
+from obliquebart.estimators.explaining import Explaining
+from obliquebart.estimators.exporting import Exporting
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.judging import Judging
 from obliquebart.estimators.saving import Savable
+from obliquebart.estimators.showing import Showing
 from obliquebart.exceptions import (
     ConstantOutcomeWarning,
-    InterruptedFitWarning,
     TimeLimitWarning,
     warn_caller,
 )
 from obliquebart.files.checkpoint import Checkpoint, Identity
 from obliquebart.likelihood import Likelihood
 from obliquebart.model.calibration import calibrate
+from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
     CheckedHyperparameters,
     Hyperparameters,
     RunLength,
+    Schedule,
     SweepCost,
 )
+from obliquebart.model.seen_rows import Keys, training_keys
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
 from obliquebart.posterior.posterior import Posterior, equal_posteriors
@@ -42,12 +46,20 @@ from obliquebart.sampling.noise import estimate_noise, tails_to_try
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import Run, RunRequest, new_seed, require_run_memory
 from obliquebart.table import Encoding
-from obliquebart.validation import check_count, check_number, check_seed, count_rows, effective_jobs
+from obliquebart.validation import (
+    check_choice,
+    check_count,
+    check_number,
+    check_seed,
+    check_target_name,
+    count_rows,
+    effective_jobs,
+)
 
 RandomState = int | np.random.RandomState | None
 Self = TypeVar("Self", bound="ObliqueBART")
 
-# What an estimate of the noise may take of a limited time; without one there is a loose prior.
+# The share of `max_seconds` for estimating the noise; without an estimate the prior is vague.
 NOISE_SHARE = 0.25
 _HYPERPARAMETERS = tuple(Hyperparameters.__dataclass_fields__)
 
@@ -62,20 +74,32 @@ class FitOptions(NamedTuple):
     def open_checkpoint(
         self, identity: Identity, seeds: list[int], random_state: RandomState
     ) -> Checkpoint | None:
-        """Return the checkpoint of a fit, if there is to be one."""
+        """Return the checkpoint of a fit, or None if the user wants none."""
         if self.path is not None:
             any_seed = random_state is None
             return Checkpoint(self.path, self.every, identity, seeds, any_seed=any_seed)
         if self.every is not None:
-            raise ValueError("checkpoint_every says how often, but not where: give checkpoint too.")
+            raise ValueError("checkpoint_every requires checkpoint: pass the path of a file.")
         return None
 
 
-class ObliqueBART(Savable, Judging, BaseEstimator):
-    """The base of the estimators; each says by which likelihood it models outcomes."""
+class Sampled(NamedTuple):
+    """The posteriors of a model, and the message if the user interrupted the chains."""
+
+    posteriors: list[Posterior]
+    interrupted: str | None = None
+
+    def raise_if_interrupted(self) -> None:
+        """Raise KeyboardInterrupt; call this after the model has stored its posteriors."""
+        if self.interrupted is not None:
+            raise KeyboardInterrupt(self.interrupted)
+
+
+class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimator):
+    """Base class of the estimators; each has its own likelihood."""
 
     _likelihood: ClassVar[Likelihood]
-    # The key in `ESTIMATORS` that a model file has; a user's subclass is saved as its base.
+    # The key in `ESTIMATORS` used in model files; a user's subclass is saved as its base class.
     _saved_as: ClassVar[str]
 
     n_trees: int
@@ -84,6 +108,7 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
     n_thin: int
     n_chains: int
     categorical_features: Any
+    dates: Literal["auto"] | None
     n_jobs: int | None
     random_state: RandomState
     progress: bool | Literal["auto"]
@@ -95,10 +120,11 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
                 setattr(self, name, value)
 
     def _checked_parameters(self) -> tuple[CheckedHyperparameters, RunLength]:
-        """Return the parameters as plain values, or raise an error that names a wrong one."""
+        """Return the parameters as plain values; raise an error if one is invalid."""
         parameters = self.get_params(deep=False)
         given = {name: parameters[name] for name in _HYPERPARAMETERS if name in parameters}
         FitProgress(self.progress)
+        check_choice("dates", self.dates, (None, "auto"))
         effective_jobs(self.n_jobs)
         check_seed(self.random_state)
         length = RunLength(self.n_chains, self.n_burn, self.n_draws, self.n_thin)
@@ -106,26 +132,33 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
 
     def _read(
         self, parameters: CheckedHyperparameters, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Encoding, TrainingProblem]:
-        """Check and encode the arguments of `fit`."""
+    ) -> tuple[Encoding, TrainingProblem, Keys]:
+        """Check and encode the arguments of `fit`, and return keys of their rows."""
         owner = type(self).__name__
         rows, values, weights = self._likelihood.read(y, sample_weight, count_rows(X, owner))
         encoding, table = Encoding.fit_transform(
             X,
             categorical_features=self.categorical_features,
+            dates=self.dates,
             feature_scaling=parameters.feature_scaling,
             rows=rows,
             owner=owner,
         )
         if parameters.min_samples_leaf > table.n_rows:
             raise ValueError(
-                f"min_samples_leaf={parameters.min_samples_leaf} is more than the {table.n_rows} "
-                "training rows: no tree could have a leaf."
+                f"min_samples_leaf={parameters.min_samples_leaf} is larger than the number of "
+                f"training rows ({table.n_rows})."
             )
-        return encoding, TrainingProblem(table, self._likelihood.encode(values, weights))
+        outcome = self._likelihood.encode(values, weights)
+        keys = training_keys(table, values if outcome.classes is None else outcome.values, rows)
+        return encoding, TrainingProblem(table, outcome), keys
+
+    def _class_weights(self, outcome: Outcome) -> NDArray[np.float64] | None:  # noqa: ARG002
+        """Return the factors for the class probabilities, if any."""
+        return None
 
     def _training_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
-        """Encode rows as `fit` does."""
+        """Encode data as `fit` does."""
         return self._read(self._checked_parameters()[0], X, y, sample_weight)[1]
 
     def fit(
@@ -137,58 +170,76 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         max_seconds: float | None = None,
         checkpoint: str | PathLike[str] | None = None,
         checkpoint_every: int | None = None,
+        target_name: str | None = None,
     ) -> Self:
         """Draw from the posterior given training data.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
-            NumPy, pandas, polars, PyArrow or anything else that narwhals reads.
+            NumPy, pandas, polars, PyArrow or any other table that narwhals supports.
         y : array-like of shape (n,)
-            Finite numbers; for a classifier labels: text, integers or booleans.
+            Finite numbers for a regressor; text, integers or booleans for a classifier.
         sample_weight : array-like of shape (n,), optional
-            The noise of row i has variance sigma² / sample_weight[i]. For a classifier whole
-            numbers: how many times a row counts. In both, 0 leaves the row out.
+            The noise of row i has variance sigma² / sample_weight[i]. For a classifier, row i
+            counts sample_weight[i] times, which need not be an integer. Rows of weight 0 are
+            ignored.
         max_seconds : float, optional
-            Time after which the chains stop, by the clock; classes share it. With
-            ``n_draws="auto"`` it takes the place of the CPU seconds, and a round is not begun
-            unless there is time for half of it. If the time is up in the first round, or before
-            `n_draws` draws, the fit keeps those that there are and warns. The draws depend on the
-            speed of the machine. On joblib's process backends, too, every chain stops in time.
+            Wall time after which the chains stop; all classes share it. With ``n_draws="auto"``
+            it replaces the limit on CPU seconds, and a round starts only if there is time for at
+            least half of it. If the first round, or a fixed `n_draws`, does not finish in time,
+            the fit keeps the draws so far and warns. The draws depend on the speed of the machine.
+            The limit also applies on joblib's process backends.
         checkpoint : str or path, optional
-            A file in which the chains are saved while they run. If the process dies, the same
-            call goes on from there, and the draws are those of an undisturbed fit, bit for bit.
-            The file is left behind at the end; one of another fit is refused.
+            A file in which to save the chains while they run. If the process dies, the same call
+            continues from the file and gives the same draws, bit for bit, as an uninterrupted
+            fit. The file is kept at the end; the checkpoint of a different fit raises an error.
         checkpoint_every : int, optional
-            Sweeps after which a chain is saved; by default it is about once a minute.
+            Number of sweeps between saves of a chain; by default, about once a minute.
+        target_name : str, optional
+            Name of y in plots, reports and notebooks. By default, the name of y if it is a Series
+            with a name.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C. If every class has draws, the model keeps them and can be used; the
+            message gives their number. The exception is raised in any case, so that
+            `cross_val_score`, `GridSearchCV` and scripts stop instead of scoring a shortened fit.
+            In a notebook, the next cell can use the model; a script can catch the exception.
         """
         limit = None
         if max_seconds is not None:
             limit = TimeLimit.after(check_number("max_seconds", max_seconds, 0, math.inf))
+        target_name = check_target_name(target_name, y)
         parameters, length = self._checked_parameters()
-        encoding, problem = self._read(parameters, X, y, sample_weight)
+        encoding, problem, row_keys = self._read(parameters, X, y, sample_weight)
         outcome = problem.outcome
+        class_weights = self._class_weights(outcome)
         seconds = None
         if outcome.constant:
             warn_caller(self._likelihood.constant_warning(outcome), ConstantOutcomeWarning)
-            shape = (length.n_chains, length.first_round.n_draws)
-            posteriors = [
-                Posterior.constant(encoding, parameters.n_trees, shape, outcome)
-                for _ in self._likelihood.titles(outcome.classes)
-            ]
+            shape = (length.n_chains, length.first_round().n_draws)
+            sampled = Sampled(
+                [
+                    Posterior.constant(encoding, parameters.n_trees, shape, outcome)
+                    for _ in self._likelihood.titles(outcome.classes)
+                ]
+            )
         else:
             options = FitOptions(limit, checkpoint, checkpoint_every)
             start = time.perf_counter()
-            posteriors = self._sample(parameters, length, encoding, problem, options)
+            sampled = self._sample(parameters, length, encoding, problem, options)
             seconds = time.perf_counter() - start if checkpoint is None else None
-        n_draws = length.n_chains * length.first_round.n_draws
+        posteriors = sampled.posteriors
+        n_draws = length.n_chains * length.first_round().n_draws
         if posteriors:
             n_draws = posteriors[0].n_chains * posteriors[0].n_draws
-        return self._set_fitted(
+        self._set_fitted(
             Fitted(
                 estimator=self._saved_as,
                 encoding=encoding,
@@ -197,30 +248,41 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
                 n_draws=n_draws,
                 training=problem,
                 fingerprint=problem.fingerprint(),
+                class_weights=class_weights,
                 seconds=seconds,
+                target_name=target_name,
+                row_keys=row_keys,
             )
         )
+        sampled.raise_if_interrupted()
+        return self
 
     def sample_more(
         self: Self, n_draws: int, X: Any = None, y: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Go on with the chains of a finished fit.
+        """Continue the chains of a finished fit.
 
-        The model then is the same, bit for bit, as if `fit` had been asked for as many draws, with
-        the `n_burn` and `n_thin` of `posterior_.schedule`. For this a fitted model keeps its
+        The result is the same, bit for bit, as that of `fit` with the total number of draws and
+        the `n_burn` and `n_thin` of `posterior_.schedule`. For this, a fitted model keeps its
         encoded training data in memory, 4 bytes per value.
 
         Parameters
         ----------
         n_draws : int
-            Draws that each chain keeps in addition, as many sweeps apart as those it has.
+            Additional draws per chain, with the same thinning as the existing ones.
         X, y, sample_weight : optional
-            The training data, as they were in `fit`. They are needed after `load` or `pickle`,
-            unless the file was saved with `include_data=True`; others are refused.
+            The training data, exactly as passed to `fit`. Required after `load` or `pickle`,
+            unless the file was saved with `include_data=True`. Different data raise an error.
 
         Returns
         -------
         self
+
+        Raises
+        ------
+        KeyboardInterrupt
+            After Ctrl-C, as in `fit`. The model keeps the new draws that every chain of every
+            class has completed.
 
         Examples
         --------
@@ -237,42 +299,50 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         start = time.perf_counter()
         problem = self._same_problem(X, y, sample_weight)
         if problem.outcome.constant:
-            posteriors = [
-                Posterior.constant(
-                    fitted.encoding, p.n_trees, (p.n_chains, p.n_draws + n_draws), problem.outcome
-                )
-                for p in fitted.posteriors
-            ]
+            sampled = Sampled(
+                [
+                    Posterior.constant(
+                        fitted.encoding,
+                        p.n_trees,
+                        (p.n_chains, p.n_draws + n_draws),
+                        problem.outcome,
+                    )
+                    for p in fitted.posteriors
+                ]
+            )
         else:
-            posteriors = self._continue(problem, n_draws)
+            sampled = self._continue(problem, n_draws)
+        posteriors = sampled.posteriors
         n_kept = fitted.n_draws + self.n_chains * n_draws
         if posteriors:
             n_kept = posteriors[0].n_chains * posteriors[0].n_draws
         seconds = fitted.seconds
         if seconds is not None:
             seconds += time.perf_counter() - start
-        return self._set_fitted(
+        self._set_fitted(
             fitted._replace(
                 posteriors=posteriors, training=problem, n_draws=n_kept, seconds=seconds
             )
         )
+        sampled.raise_if_interrupted()
+        return self
 
     def _same_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
-        """Return the data of the fit: those that were kept, or the given ones if they are it."""
+        """Return the training data: the stored data, or the given data if they are the same."""
         fitted = self._fitted
         if X is None:
             if fitted.training is None:
                 raise ValueError(
                     "This model was loaded without its training data: pass the X and y of fit (and "
-                    "sample_weight, if there was one) to sample_more."
+                    "sample_weight, if used) to sample_more."
                 )
             return fitted.training
         problem = self._training_problem(X, y, sample_weight)
         other = differences(fitted.fingerprint, problem.fingerprint())
         if other:
             raise ValueError(
-                "The chains can only go on with the training data of fit, but "
-                f"{' and '.join(other)} {'is' if len(other) == 1 else 'are'} not the same."
+                "The chains can only continue with the training data of fit, but "
+                f"{' and '.join(other)} {'differs' if len(other) == 1 else 'differ'}."
             )
         return problem
 
@@ -283,10 +353,11 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         encoding: Encoding,
         problem: TrainingProblem,
         options: FitOptions,
-    ) -> list[Posterior]:
-        """Return the posteriors of new chains, or of those that a checkpoint has saved."""
+    ) -> Sampled:
+        """Return the posteriors of new chains, or of chains continued from a checkpoint."""
         n_posteriors = len(self._likelihood.titles(problem.outcome.classes))
-        require_run_memory(problem.table.n_rows, parameters.n_trees, length.first_round)
+        first_round = length.first_round(n_posteriors)
+        require_run_memory(problem.table.n_rows, parameters.n_trees, first_round, n_posteriors)
         settings = [
             self._prior(parameters, problem.part(i), options.limit) for i in range(n_posteriors)
         ]
@@ -298,29 +369,31 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         if checkpoint is not None:
             seeds = checkpoint.seeds
 
-        def requests() -> Iterator[RunRequest]:
-            for i, prior in enumerate(settings):
-                request = RunRequest(problem.part(i), prior, length.first_round, seeds[i])
-                if checkpoint is not None:
-                    recorder = checkpoint.task(i)
-                    request = request._replace(
-                        schedule=recorder.schedule, starts=recorder.starts, recorder=recorder
-                    )
-                yield request
-
+        requests = []
+        for i, prior in enumerate(settings):
+            request = RunRequest(problem.part(i), prior, first_round, seeds[i])
+            if checkpoint is not None:
+                recorder = checkpoint.task(i)
+                request = request._replace(
+                    schedule=recorder.schedule, starts=recorder.starts, recorder=recorder
+                )
+            requests.append(request)
         cost = None
         if options.limit is None:
             cost = SweepCost(problem.table.n_rows, parameters.n_trees, n_posteriors)
-        runs = list(self._runs(problem, requests(), length.max_sweeps(cost), options.limit))
+        runs = self._run(problem, requests, length.max_sweeps(cost), options.limit)
         posteriors = equal_posteriors(
             [
                 Posterior.from_run(result, encoding, prior, problem.outcome.scale)
                 for prior, result in zip(settings, runs, strict=True)
             ]
         )
-        if not _warn_if_stopped(runs, posteriors[0], length):
+        if any(run.ending == "interrupted" for run in runs):
+            is_auto = length.n_draws == "auto"
+            return Sampled(posteriors, _interrupted_words(posteriors[0], first_round, is_auto))
+        if not _warn_if_out_of_time(runs, posteriors[0], first_round):
             self._warn_if_apart(posteriors, problem)
-        return posteriors
+        return Sampled(posteriors)
 
     def _prior(
         self,
@@ -328,7 +401,7 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         problem: TrainingProblem,
         limit: TimeLimit | None = None,
     ) -> _core.Settings:
-        """Return the settings of one posterior; where they need it, the noise is estimated."""
+        """Return the settings of one posterior, after estimating the noise if necessary."""
         outcome, p_cont = problem.outcome, problem.table.p_cont
         noise = None
         if self._likelihood.wants_noise(parameters):
@@ -341,58 +414,56 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
             noise = estimate_noise(problem, priors, self.n_jobs, seconds)
         return calibrate(parameters, outcome, p_cont, noise)
 
-    def _continue(self, problem: TrainingProblem, n_draws: int) -> list[Posterior]:
+    def _continue(self, problem: TrainingProblem, n_draws: int) -> Sampled:
         """Return the posteriors with more draws of the same chains."""
         before = self._fitted.posteriors
-
-        def requests() -> Iterator[RunRequest]:
-            for i, posterior in enumerate(before):
-                part = problem.part(i)
-                starts = posterior.starts()
-                settings = settings_from_dict(posterior.settings)
-                schedule = replace(posterior.schedule, n_burn=0, n_draws=n_draws)
-                # The state of a chain holds its random numbers, so no seed is needed.
-                yield RunRequest(part, settings, schedule, 0, starts)
-
-        posteriors = [
-            posterior.extended(result)
-            for posterior, result in zip(before, self._runs(problem, requests()), strict=True)
+        requests = [
+            # The state of a chain includes its random number generator, so no seed is needed.
+            RunRequest(
+                problem.part(i),
+                settings_from_dict(posterior.settings),
+                replace(posterior.schedule, n_burn=0, n_draws=n_draws),
+                seed=0,
+                starts=posterior.starts(),
+            )
+            for i, posterior in enumerate(before)
         ]
+        runs = self._run(problem, requests)
+        posteriors = equal_posteriors(
+            [posterior.extended(result) for posterior, result in zip(before, runs, strict=True)]
+        )
         added = posteriors[0].n_draws - before[0].n_draws
         if added != n_draws:
-            warn_caller(
+            return Sampled(
+                posteriors,
                 f"Sampling was interrupted: {added} of {n_draws} draws per chain were added.",
-                InterruptedFitWarning,
             )
-        else:
-            self._warn_if_apart(posteriors, problem)
-        return posteriors
+        self._warn_if_apart(posteriors, problem)
+        return Sampled(posteriors)
 
-    def _runs(
+    def _run(
         self,
         problem: TrainingProblem,
-        requests: Iterable[RunRequest],
+        requests: list[RunRequest],
         max_sweeps: int = 0,
         limit: TimeLimit | None = None,
-    ) -> Iterator[Run]:
-        """Run the chains of one posterior after another, and show their progress."""
+    ) -> list[Run]:
+        """Run the chains of all posteriors and show their progress."""
         outcome, likelihood = problem.outcome, self._likelihood
         units = likelihood.trace_units(outcome.scale)
         sampled = [scalar for scalar in likelihood.noise if scalar.sampled]
         shown = {scalar.name: (scalar.symbol, units[scalar.name]) for scalar in sampled}
-        titles = likelihood.titles(outcome.classes)
-        for i, (title, request) in enumerate(zip(titles, requests, strict=True)):
-            progress = FitProgress(self.progress, request.schedule.n_sweeps, shown, title)
-            share = None if limit is None else limit.share(len(titles) - i)
-            result = run_rounds(request, max_sweeps, self.n_jobs, progress, share)
-            if result.ending == "interrupted" and len(titles) > 1:
-                # The other classes have no draws yet, so there is no model to keep.
-                raise KeyboardInterrupt
-            yield result
+        progress = [
+            FitProgress(self.progress, request.schedule.n_sweeps, shown, title)
+            for title, request in zip(likelihood.titles(outcome.classes), requests, strict=True)
+        ]
+        return run_rounds(requests, max_sweeps, self.n_jobs, progress, limit)
 
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
         self._fitted = fitted
+        self.__dict__.pop("_importances", None)
         self.n_features_in_ = fitted.encoding.n_features_in_
+        self.target_name_ = fitted.target_name
         if fitted.encoding.is_named:
             self.feature_names_in_ = fitted.encoding.feature_names_in_
         elif hasattr(self, "feature_names_in_"):
@@ -409,27 +480,33 @@ class ObliqueBART(Savable, Judging, BaseEstimator):
         return tags
 
 
-def _warn_if_stopped(runs: list[Run], kept: Posterior, length: RunLength) -> bool:
-    """Warn if the user stopped a fit, or if the time was up in its first round; say whether."""
-    endings = {run.ending for run in runs}
-    first = length.first_round
+def _what_is_kept(kept: Posterior, first: Schedule) -> str:
+    draws = f"{kept.n_draws} of {first.n_draws} draws per chain"
+    return f"{draws}, from {kept.n_chains} of {first.n_chains} chains"
+
+
+def _interrupted_words(kept: Posterior, first: Schedule, is_auto: bool) -> str:
+    """Say what is left of a fit that the user stopped."""
+    when, what = "", _what_is_kept(kept, first)
+    if is_auto:
+        # The draws of a round are no aim that the fit has reached.
+        when = " before the chains had converged"
+        what = f"{kept.n_draws} draws per chain of {kept.n_chains} of {first.n_chains} chains"
+    return (
+        f"The fit was interrupted{when}. The model keeps {what}, after {kept.schedule.n_burn} "
+        "sweeps of burn-in, and can be used: look at its summary first."
+    )
+
+
+def _warn_if_out_of_time(runs: list[Run], kept: Posterior, first: Schedule) -> bool:
+    """Warn if time ran out in the first round; return whether it did."""
     is_first = any(run.schedule.n_burn == first.n_burn for run in runs)
     is_short = (kept.n_chains, kept.n_draws) != (first.n_chains, first.n_draws)
-    check = "Check posterior_.trace for convergence before using it."
-    what = (
-        f"it keeps {kept.n_draws} of {first.n_draws} draws of {kept.n_chains} of {first.n_chains} "
-        f"chains. {check}"
-    )
-    if "interrupted" in endings and is_short:
-        warn_caller(f"The fit was interrupted: {what}", InterruptedFitWarning)
-    elif "interrupted" in endings and length.n_draws == "auto":
-        warn_caller(
-            "The fit was interrupted before its chains had arrived: it keeps their draws after "
-            f"{kept.schedule.n_burn} sweeps. {check}",
-            InterruptedFitWarning,
-        )
-    elif "out of time" in endings and is_first and is_short:
-        warn_caller(f"The time was up (max_seconds): {what}", TimeLimitWarning)
-    else:
+    if not (is_first and is_short and any(run.ending == "out of time" for run in runs)):
         return False
+    warn_caller(
+        f"The fit reached max_seconds. The model keeps {_what_is_kept(kept, first)}. Check its "
+        "summary before using it.",
+        TimeLimitWarning,
+    )
     return True

@@ -1,7 +1,8 @@
-"""Classification, with one model per class where there are more than two."""
+"""Classification, with one model per class if there are more than two."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,13 +13,26 @@ from sklearn.utils.validation import check_is_fitted
 from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
+from obliquebart.explain.evaluation import class_codes
 from obliquebart.likelihood import LIKELIHOODS
-from obliquebart.model.parameters import CATEGORICAL_FEATURES, DEFAULTS, PROGRESS, RUN_LENGTHS
+from obliquebart.model.class_weight import ClassWeight, check_class_weight, class_weights
+from obliquebart.model.outcome import Outcome
+from obliquebart.model.parameters import (
+    CATEGORICAL_FEATURES,
+    DATES,
+    DEFAULTS,
+    PROGRESS,
+    RUN_LENGTHS,
+    CheckedHyperparameters,
+    RunLength,
+)
+from obliquebart.posterior.arviz import Observed, to_arviz
+from obliquebart.posterior.class_arviz import classes_to_arviz
 from obliquebart.posterior.class_probabilities import ClassProbabilities
-from obliquebart.posterior.posterior import FloatArray, Posterior
+from obliquebart.posterior.posterior import FloatArray, Posterior, check_quantiles
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
-from obliquebart.validation import check_number
+from obliquebart.validation import check_labels, check_number, count_rows
 
 LENGTH = RUN_LENGTHS["classification"]
 
@@ -28,8 +42,9 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     """Classification by probit ensembles of Bayesian trees with oblique rules.
 
     Two classes: P(y = 1) = Phi(offset + f(x)), sampled by the data augmentation of Albert and
-    Chib. More than two: one such model for each class against the rest, each probability divided
-    by their sum, draw by draw. That is a convenience, not a joint model of the classes.
+    Chib. More than two classes: one such model per class against the rest; in each draw the
+    probabilities are divided by their sum. That is a convenience, not a joint model of the
+    classes.
 
     Parameters
     ----------
@@ -38,30 +53,49 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     leaf_sd : float or None
         A number fixes the prior standard deviation of a leaf output on the probit scale. None
         samples it, with prior mode 3 / (k sqrt(n_trees)); "paper" fixes it there.
+    class_weight : dict, "balanced" or None
+        Factors for the class probabilities, which are then divided by their sum. Labels missing
+        from a dictionary have weight 1. "balanced" gives a class with n_k of the n training rows
+        (or of their total weight) the weight n / (n_classes n_k), so that all classes count as
+        equally frequent. See Notes.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels, sorted.
-    posteriors_ : list of Posterior
-        One for two classes (of the second label), one for each of more than two classes, none
-        for a single class.
+    class_weight_ : ndarray of shape (n_classes,) or None
+        The weights of the classes, or None if `class_weight` is None.
+    posteriors_ : dict of label to Posterior
+        With more than two classes, one posterior per class, in the order of `classes_`. With two
+        classes, that of the second label. Empty with a single class.
     posterior_ : Posterior
-        The only one, for two classes.
+        The only posterior of a model with two classes.
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares of `importance()`, scaled to sum to one; computed on first access.
     n_features_in_ : int
-        Columns of X.
+        Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns, where X had them.
+        Names of the columns, if X had names.
+    target_name_ : str or None
+        Name of y.
 
     See Also
     --------
-    ObliqueBARTRegressor : The same for numbers.
+    ObliqueBARTRegressor : The same model for numeric outcomes.
 
     Notes
     -----
-    `sample_weight` counts repetitions: a row of weight 3 is the same as three such rows, and a row
-    of weight 0 is left out. Other weights than whole numbers have no meaning for draws of labels
-    and are an error.
+    A row with `sample_weight` w contributes p^w to the likelihood, where p is the probability of
+    its label. A row of weight 3 is equivalent to three identical rows, and a row of weight 0 is
+    ignored. Weights need not be integers, but other weights make sweeps slower, and small weights
+    slow down mixing.
+
+    `class_weight` changes the base rates, or the costs of errors, but not the posterior. The fit
+    uses all rows unchanged. `predict`, `predict_proba`, `predict_interval` and `predict_quantile`
+    then multiply every draw of the probabilities by the weights and normalise it. That is exact
+    if the class frequencies of new data differ from those in training by these factors, and no
+    information is lost. Weights in the likelihood (`sample_weight`) would act as if there were
+    more or fewer rows. `posterior_` and everything computed from it ignore class weights.
 
     Examples
     --------
@@ -93,7 +127,9 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         theta: float | None = DEFAULTS.theta,
         leaf_sd: float | None = DEFAULTS.leaf_sd,
         min_samples_leaf: int | None = DEFAULTS.min_samples_leaf,
+        class_weight: ClassWeight = None,
         categorical_features: Any = CATEGORICAL_FEATURES,
+        dates: Literal["auto"] | None = DATES,
         feature_scaling: str | None = DEFAULTS.feature_scaling,
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
@@ -106,21 +142,36 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     def _set_fitted(self, fitted: Fitted) -> ObliqueBARTClassifier:
         super()._set_fitted(fitted)
         self.classes_: NDArray[Any] = np.asarray(fitted.classes)
-        self.posteriors_ = fitted.posteriors
         n_classes = len(self.classes_)
-        self._probabilities = ClassProbabilities(fitted.posteriors, n_classes, fitted.n_draws)
+        self.class_weight_ = fitted.class_weights
+        # With two classes, the first needs no posterior.
+        modelled = self.classes_[1:] if n_classes == 2 else self.classes_
+        self.posteriors_: dict[Any, Posterior] = dict(
+            zip(modelled.tolist(), fitted.posteriors, strict=n_classes > 1)
+        )
+        self._probabilities = ClassProbabilities(
+            fitted.posteriors, n_classes, fitted.n_draws, fitted.class_weights
+        )
         return self
+
+    def _checked_parameters(self) -> tuple[CheckedHyperparameters, RunLength]:
+        check_class_weight(self.class_weight)
+        return super()._checked_parameters()
+
+    def _class_weights(self, outcome: Outcome) -> FloatArray | None:
+        return class_weights(check_class_weight(self.class_weight), outcome)
 
     @property
     def posterior_(self) -> Posterior:
         """The draws of a model with two classes."""
-        posteriors: list[Posterior] = self.__dict__.get("posteriors_", [])
+        posteriors: dict[Any, Posterior] = self.__dict__.get("posteriors_", {})
         if len(posteriors) != 1:
             raise AttributeError(
-                "posterior_ exists for a fitted model with two classes; there is a list "
-                "posteriors_, with one for each of more classes."
+                "posterior_ exists only for a fitted model with two classes. With more classes, "
+                "use posteriors_[label]."
             )
-        return posteriors[0]
+        (only,) = posteriors.values()
+        return only
 
     @with_shared_parameters
     def predict(self, X: Any) -> Any:
@@ -137,19 +188,19 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
     def predict_proba(self, X: Any, return_draws: bool = False) -> FloatArray:
-        """Return the posterior mean of the class probabilities, or all their draws.
+        """Return the posterior mean of the class probabilities, or all draws of them.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
-            A Dask array or data frame gives a lazy result, if it is a mean.
+            A Dask array or data frame gives a lazy result, unless `return_draws` is True.
         return_draws : bool, default=False
-            Return every draw.
+            Return all draws instead of their mean.
 
         Returns
         -------
         ndarray of shape (n, n_classes) or (n_chains * n_draws, n, n_classes)
-            Columns in the order of `classes_`; a row sums to one.
+            Columns in the order of `classes_`; each row sums to one.
         """
         check_is_fitted(self)
         n_classes = len(self.classes_)
@@ -167,7 +218,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         Returns
         -------
         ndarray of shape (n, n_classes, 2)
-            Lower and upper end for each column of `predict_proba`.
+            Lower and upper limits for each column of `predict_proba`.
         """
         check_is_fitted(self)
         tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
@@ -179,8 +230,45 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
             return lazy
         return self._probabilities.interval(self._encode(X), tail, self.n_jobs)
 
+    @with_shared_parameters
+    def predict_quantile(self, X: Any, q: float | Sequence[float]) -> FloatArray:
+        """Return posterior quantiles of the class probabilities.
+
+        Parameters
+        ----------
+        q : float or sequence of float
+            Probabilities in [0, 1].
+
+        Returns
+        -------
+        ndarray of shape (n, n_classes) or (n, n_classes, len(q))
+            For each column of `predict_proba`; the first shape if `q` is a number.
+        """
+        check_is_fitted(self)
+        levels = check_quantiles("q", q, "mean")
+        n_classes = len(self.classes_)
+        shape = (n_classes,) if np.ndim(q) == 0 else (n_classes, len(levels))
+        lazy: FloatArray | None = map_rows(self.predict_quantile, X, shape, q=q)
+        if lazy is not None:
+            return lazy
+        quantiles = self._probabilities.quantiles(self._encode(X), levels, self.n_jobs)
+        return quantiles[..., 0] if np.ndim(q) == 0 else quantiles
+
+    def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
+        if not self.posteriors_:
+            raise ValueError("A model with a single class has no draws to export.")
+        observed.require_table(X)
+        if observed.y is not None:
+            labels = check_labels(observed.y, count_rows(X, type(self).__name__))
+            observed = observed._replace(y=class_codes(labels, self.classes_))
+        if len(self.classes_) == 2:
+            return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
+        return classes_to_arviz(
+            self.posteriors_, self._probabilities, X, observed, rows, self.n_jobs
+        )
+
     def _prediction_columns(self, X: Any, *_: Any) -> dict[str, NDArray[Any]]:
-        """Return what the command line writes."""
+        """Return the columns that the command line writes."""
         probability = self.predict_proba(X)
         columns = {"prediction": self.classes_[np.argmax(probability, axis=1)]}
         for code, label in enumerate(self.classes_.tolist()):

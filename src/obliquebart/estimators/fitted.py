@@ -1,31 +1,47 @@
-"""What a fit leaves behind: the posteriors, and the training problem with which chains go on."""
+"""The result of a fit: the posteriors, and the training problem to continue the chains."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.model.seen_rows import Keys
 from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import Encoding
 
 
 class Fitted(NamedTuple):
-    """The result of a fit: all that a model file holds besides the estimator's parameters."""
+    """The result of a fit: what a model file contains besides the estimator's parameters."""
 
     estimator: str
     """Its name in `ESTIMATORS`."""
     encoding: Encoding
     posteriors: list[Posterior]
-    """One for each of the likelihood's `titles`."""
+    """One for each title of the likelihood."""
     classes: NDArray[Any] | None
     """The labels of a classification, sorted."""
     n_draws: int
-    """Draws in all; all posteriors have as many."""
+    """Total number of draws, the same for all posteriors."""
     training: TrainingProblem | None
-    """None if a model file was written without."""
+    """None if loaded from a model file without training data."""
     fingerprint: Fingerprint
-    """Of the training problem, also where that is not here."""
+    """Fingerprint of the training problem, present even if the problem is not."""
+    class_weights: NDArray[np.float64] | None = None
+    """Factors for the draws of the probabilities, one per class; None without class weights."""
     seconds: float | None = None
-    """How long sampling took; None after `load`, and where a checkpoint may have saved some."""
+    """How long sampling took; None after `load` or with a checkpoint."""
+    target_name: str | None = None
+    """What the user calls the outcome."""
+    row_keys: Keys | None = None
+    """Of the training rows, sorted; None in model files without them."""
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of training rows; None if neither they nor the chains' states were kept."""
+        if self.training is not None:
+            return self.training.table.n_rows
+        states = [state for posterior in self.posteriors for state in posterior.states]
+        return len(states[0]["residual"]) if states else None

@@ -1,4 +1,4 @@
-"""The part of the estimators that says how far their predictions can be trusted."""
+"""Methods of the estimators that check convergence."""
 
 from __future__ import annotations
 
@@ -25,25 +25,26 @@ class Judging:
     n_jobs: int | None
 
     def summary(self, X: Any = None, *, rows: int | Sequence[int] = 10) -> ModelSummary:
-        """Say how far the predictions can be trusted, as far as Monte Carlo is concerned.
+        """Check whether the chains have converged and how large the Monte Carlo error is.
 
-        A verdict (fine for predictions, more draws would help, or the chains disagree), and a
-        table: R-hat, effective sample sizes (ESS) and the Monte Carlo error of the mean (MCSE) of
-        sigma, theta and f at some rows; and how often each move was accepted.
+        The summary has a verdict (fine for predictions, more draws would help, or the chains
+        disagree) and a table: R-hat, effective sample sizes (ESS) and the Monte Carlo standard
+        error of the mean (MCSE) for sigma, theta and f at some rows. It also shows how often each
+        move was accepted.
 
         Parameters
         ----------
         X : table of shape (n, n_features), optional
-            Where to look at f. By default it is the training table, if the model still has it:
-            after `load` it has not, unless it was saved with `include_data=True`.
+            Rows at which to check f. By default, the training data; a loaded model has them only
+            if it was saved with `include_data=True`.
         rows : int or sequence of int, default=10
-            How many rows the table shows, evenly spread, or which ones.
+            Rows to show in the table: their number (evenly spaced), or their positions.
 
         Returns
         -------
         ModelSummary
-            Prints as tables and a verdict; `verdict`, `diagnostics`, `to_dict()`. With more than
-            two classes it has a table for each, and one verdict that names the worst.
+            Prints as tables and a verdict; see also `verdict`, `diagnostics` and `to_dict()`. With
+            more than two classes there is a table per class, and one verdict that names the worst.
         """
         check_is_fitted(self)
         fitted = self._fitted
@@ -58,7 +59,7 @@ class Judging:
         return ModelSummary(diagnostics, fitted.seconds)
 
     def _warn_if_apart(self, posteriors: list[Posterior], problem: TrainingProblem) -> None:
-        """Warn where chains disagree; fewer draws than can be judged are the user's intention."""
+        """Warn if the chains disagree, but not if there are too few draws to judge."""
         if posteriors[0].n_draws < SMALLEST_CHAIN:
             return
         labels = self._likelihood.labels(problem.outcome.classes)

@@ -13,12 +13,19 @@ from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.likelihood import LIKELIHOODS
-from obliquebart.model.parameters import CATEGORICAL_FEATURES, DEFAULTS, PROGRESS, RUN_LENGTHS
+from obliquebart.model.parameters import (
+    CATEGORICAL_FEATURES,
+    DATES,
+    DEFAULTS,
+    PROGRESS,
+    RUN_LENGTHS,
+)
+from obliquebart.posterior.arviz import Observed, to_arviz
 from obliquebart.posterior.posterior import FloatArray, check_quantiles
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_count, check_number, check_seed
 
-Kind = Literal["mean", "outcome"]
+Kind = Literal["outcome", "mean"]
 LENGTH = RUN_LENGTHS["regression"]
 
 
@@ -26,10 +33,10 @@ LENGTH = RUN_LENGTHS["regression"]
 class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     """Regression by a sum of Bayesian trees with oblique rules.
 
-    The outcome is y ~ N(f(x), sigma² / weight), where f is a sum of small trees. A rule of a tree
-    asks on which side of a hyperplane the continuous columns lie, or to which set of levels a
-    categorical column belongs. `fit` draws ensembles of trees from the posterior; everything
-    else is computed from these draws.
+    The model is y ~ N(f(x), sigma² / weight), where f is a sum of small trees. Each rule of a tree
+    splits rows by a hyperplane in the continuous columns, or by a set of levels of a categorical
+    column. `fit` draws ensembles of trees from the posterior; everything else is computed from
+    these draws.
 
     Parameters
     ----------
@@ -44,24 +51,28 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     ----------
     posterior_ : Posterior
         The draws: `posterior_.predict(X)`, `posterior_.trace`.
+    feature_importances_ : ndarray of shape (n_features,)
+        Shares of `importance()`, scaled to sum to one; computed on first access.
     n_features_in_ : int
-        Columns of X.
+        Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the columns, where X had them.
+        Names of the columns, if X had names.
+    target_name_ : str or None
+        Name of y.
 
     See Also
     --------
-    ObliqueBARTClassifier : The same for classes.
+    ObliqueBARTClassifier : The same model for classes.
 
     Notes
     -----
-    Missing values and levels unseen in training are handled: see the notes on tables in the
-    documentation. Ctrl-C during `fit` keeps the draws so far, cut to a common number per chain,
-    and warns; if there are none it raises KeyboardInterrupt.
+    Missing values and levels unseen in training are supported; see the how-to guides in the
+    documentation. Ctrl-C during `fit` raises KeyboardInterrupt. The model keeps the draws so far,
+    if any, with the same number per chain.
 
-    With `sample_weight`, a row of weight w has noise variance sigma² / w, so sigma belongs to a
-    row of weight one. A row of weight zero is left out before anything is computed. Weights
-    multiplied by a constant give the same f.
+    With `sample_weight`, a row of weight w has noise variance sigma² / w, so sigma refers to a
+    row of weight one. Rows of weight zero are ignored. Multiplying all weights by a constant does
+    not change f.
 
     Examples
     --------
@@ -71,7 +82,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     >>> model = ObliqueBARTRegressor(n_trees=50, n_burn=100, n_draws=100, random_state=0)
     >>> model.fit(X, y).predict(X[:2]).shape
     (2,)
-    >>> model.predict_interval(X[:2], coverage=0.9, kind="outcome").shape
+    >>> model.predict_interval(X[:2], coverage=0.9).shape
     (2, 2)
     """
 
@@ -100,6 +111,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         leaf_sd: float | None = DEFAULTS.leaf_sd,
         min_samples_leaf: int | None = DEFAULTS.min_samples_leaf,
         categorical_features: Any = CATEGORICAL_FEATURES,
+        dates: Literal["auto"] | None = DATES,
         feature_scaling: str | None = DEFAULTS.feature_scaling,
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
@@ -114,14 +126,18 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         (self.posterior_,) = fitted.posteriors
         return self
 
+    def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
+        return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
+
     @with_shared_parameters
     def predict(self, X: Any, return_std: bool = False) -> Any:
-        """Return the posterior mean of f, and its standard deviation if asked for.
+        """Return the posterior mean of f, and optionally its standard deviation.
 
         Parameters
         ----------
         return_std : bool, default=False
-            Also return the posterior standard deviation of f (not of a new outcome).
+            Also return the posterior standard deviation of f. It does not include the noise of a
+            new outcome; for that, use `predict_interval`.
 
         Returns
         -------
@@ -140,18 +156,19 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         return self.posterior_.std(X, n_jobs=self.n_jobs)
 
     @with_shared_parameters
-    def predict_interval(self, X: Any, coverage: float = 0.9, kind: Kind = "mean") -> FloatArray:
-        """Return central posterior intervals.
+    def predict_interval(self, X: Any, coverage: float = 0.9, kind: Kind = "outcome") -> FloatArray:
+        """Return central intervals for new outcomes, or for f(x).
 
         Parameters
         ----------
-        kind : {"mean", "outcome"}, default="mean"
-            An interval for f(x), or for a new outcome y at x of weight one.
+        kind : {"outcome", "mean"}, default="outcome"
+            "outcome" gives intervals for a new outcome y at x, of weight one; these are comparable
+            with data. "mean" gives intervals for f(x), the expected outcome, without noise.
 
         Returns
         -------
         ndarray of shape (n, 2)
-            Lower and upper end.
+            Lower and upper limits.
         """
         check_is_fitted(self)
         tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
@@ -159,16 +176,16 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
 
     @with_shared_parameters
     def predict_quantile(
-        self, X: Any, q: float | Sequence[float], kind: Kind = "mean"
+        self, X: Any, q: float | Sequence[float], kind: Kind = "outcome"
     ) -> FloatArray:
-        """Return posterior quantiles.
+        """Return quantiles of new outcomes, or of f(x).
 
         Parameters
         ----------
         q : float or sequence of float
-            Probabilities in [0, 1]; in (0, 1) for outcomes, whose ends are infinite.
-        kind : {"mean", "outcome"}, default="mean"
-            Quantiles of f(x), or of a new outcome y at x of weight one.
+            Probabilities in (0, 1); with ``kind="mean"``, 0 and 1 are allowed too.
+        kind : {"outcome", "mean"}, default="outcome"
+            Quantiles of a new outcome y at x, of weight one, or of f(x).
 
         Returns
         -------
@@ -184,7 +201,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         return self.posterior_.quantile(X, q, kind, n_jobs=self.n_jobs)
 
     def _prediction_columns(self, X: Any, coverage: float, kind: Kind) -> dict[str, FloatArray]:
-        """Return what the command line writes."""
+        """Return the columns that the command line writes."""
         low, high = self.predict_interval(X, coverage, kind).T
         return {"prediction": self.predict(X), "low": low, "high": high}
 
@@ -200,7 +217,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         n_samples : int, default=1
             Draws per row.
         random_state : int, RandomState or None, default=None
-            An int gives the same draws at every call.
+            An int gives the same draws in every call.
 
         Returns
         -------

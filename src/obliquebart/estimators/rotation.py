@@ -1,4 +1,4 @@
-"""Random rotations of the numeric columns, for rules that are parallel to the axes."""
+"""Random rotations of the numeric columns, for trees with axis-parallel rules."""
 
 from __future__ import annotations
 
@@ -15,36 +15,37 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.table.encoding import CategoricalFeatures
 from obliquebart.table.frames import Table, check_columns, read_table
+from obliquebart.table.problems import ProblemCollector
 from obliquebart.table.scaling import ColumnScale
-from obliquebart.table.selection import categorical_mask
+from obliquebart.table.selection import column_roles, is_category
 from obliquebart.validation import check_count
 
 
 class RandomRotation(TransformerMixin, BaseEstimator):
-    """Numeric columns, rotated at random several times over.
+    """Apply several random rotations to the numeric columns.
 
-    Each numeric column is mapped to [0, 1] by its mid-rank among the training values (0 the
-    smallest, 1 the largest, linear between them, flat outside). The mapped columns are
-    multiplied by `n_rotations` random rotations, uniform over all rotations, and the results
-    put side by side. Categorical columns follow, as they came.
+    Each numeric column is mapped to [0, 1] by its mid-rank among the training values: 0 for the
+    smallest, 1 for the largest, linear between training values and constant outside their range.
+    The mapped columns are multiplied by `n_rotations` rotation matrices, drawn uniformly from all
+    rotations, and the results are concatenated. Categorical columns follow unchanged.
 
-    In a pipeline before trees that split parallel to the axes it makes a random rotation
-    ensemble.
+    In a pipeline before trees with axis-parallel splits, this gives a random rotation ensemble.
 
     Parameters
     ----------
     n_rotations : int, default=50
-        Number of rotations. The output has this many times the number of numeric columns.
+        Number of rotations. Each adds as many output columns as there are numeric columns.
     random_state : int, RandomState instance or None, default=None
         Seed of the rotations.
     categorical_features : "auto", None, or list of names, positions or booleans, default="auto"
-        Columns to pass through. ``"auto"``: in a data frame, the columns of categorical, enum,
-        text or (holding text) object type; in an array none.
+        Columns to pass through. ``"auto"``: in a data frame, columns of categorical, enum or text
+        type, and object columns that contain text; in an array, none. Names and positions add
+        columns to these; a list of booleans replaces the automatic choice.
 
     Attributes
     ----------
     rotations_ : ndarray of shape (n_rotations, p, p)
-        The rotation matrices, p being the number of numeric columns.
+        The rotation matrices; p is the number of numeric columns.
     n_features_in_ : int
         Number of columns in `fit`.
     feature_names_in_ : ndarray of str
@@ -52,11 +53,11 @@ class RandomRotation(TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    A missing number counts as the middle rank, ½: every rotated column mixes all numeric
+    Missing values are replaced by the middle rank, ½. Every rotated column mixes all numeric
     columns, so one missing value would otherwise make the whole row missing.
 
-    A data frame with categorical columns gives a data frame of the same library, as an array
-    could not hold them; everything else gives an array, unless `set_output` says otherwise.
+    A data frame with categorical columns gives a data frame of the same library. Everything else
+    gives an array, unless `set_output` is used.
 
     References
     ----------
@@ -98,12 +99,14 @@ class RandomRotation(TransformerMixin, BaseEstimator):
         """
         n_rotations = check_count("n_rotations", self.n_rotations, 1)
         table = read_table(X, type(self).__name__)
-        is_categorical = categorical_mask(self.categorical_features, table)
-        scales = [
-            None if categorical else ColumnScale.fit(table.column(j).numbers(), "rank")
-            for j, categorical in enumerate(is_categorical)
-        ]
-        p = is_categorical.count(False)
+        scales: list[ColumnScale | None] = []
+        problems = ProblemCollector()
+        for j, role in enumerate(column_roles(table, self.categorical_features)):
+            with problems.of_column():
+                numbers = None if is_category(role) else table.column(j).numbers()
+                scales.append(None if numbers is None else ColumnScale.fit(numbers, "rank"))
+        problems.raise_all()
+        p = len(scales) - scales.count(None)
         self.rotations_ = _draw_rotations(p, n_rotations, self.random_state)
         self._scales = scales
         self._names, self._is_named = table.names, table.is_named
@@ -143,7 +146,7 @@ class RandomRotation(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         input_features : array-like of str or None, default=None
-            Names of the input columns where `fit` saw none; else they must agree.
+            Names of the input columns if `fit` saw none; otherwise they must match.
 
         Returns
         -------
@@ -165,7 +168,7 @@ class RandomRotation(TransformerMixin, BaseEstimator):
         return tags
 
     def _wanted_output(self) -> str:
-        # where scikit-learn keeps what set_output said; without it only types may get lost
+        # scikit-learn stores the choice of set_output here; without it only types may get lost
         own: dict[str, str] = getattr(self, "_sklearn_output_config", {})
         return str(own.get("transform", get_config()["transform_output"]))
 
@@ -179,7 +182,7 @@ class RandomRotation(TransformerMixin, BaseEstimator):
             else:
                 scaled = scale.apply(table.column(j).numbers()).astype(np.float64)
                 ranks[:, k] = np.where(np.isnan(scaled), 0.5, 0.5 + 0.5 * scaled)
-        # row r * p + j of the stacked rotations makes the output column rotation{r}_{j}
+        # row r * p + j of the stacked rotations gives the output column rotation{r}_{j}
         rotated: NDArray[np.float64] = ranks @ self.rotations_.reshape(n_rotations * p, p).T
         return rotated
 
@@ -188,7 +191,7 @@ def _draw_rotations(
     p: int, n_rotations: int, random_state: int | np.random.RandomState | None
 ) -> NDArray[np.float64]:
     if p < 2:
-        # the one rotation of a line is the identity; SciPy starts at a plane
+        # in one dimension the only rotation is the identity; SciPy needs at least two
         return np.ones((n_rotations, p, p))
     drawn = special_ortho_group.rvs(
         p, size=n_rotations, random_state=check_random_state(random_state)
@@ -199,7 +202,7 @@ def _draw_rotations(
 def _beside_frame(
     rotated: NDArray[np.float64], names: NDArray[np.object_], X: Any, passed: list[int]
 ) -> nw.DataFrame[Any]:
-    """Rotated columns, then the passed columns of a data frame, in a frame of its library."""
+    """Join rotated columns and passed-through columns in a data frame of the same library."""
     frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
     schema = [str(name) for name in names[: rotated.shape[1]]]
     rotated_frame = nw.from_numpy(rotated, schema=schema, backend=frame.implementation)
@@ -208,7 +211,7 @@ def _beside_frame(
 
 
 def _keep_types(joined: nw.DataFrame[Any], X: Any, wanted: str) -> Any:
-    """Go to the library that `set_output` wants, as scikit-learn would lose column types."""
+    """Convert to the library that `set_output` asks for; scikit-learn would lose column types."""
     if hasattr(X, "index"):
         native = joined.to_native()
         native.index = X.index

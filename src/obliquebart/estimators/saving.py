@@ -1,4 +1,4 @@
-"""The part of the estimators that outlives a process: saving and pickling."""
+"""Methods of the estimators for saving and pickling."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from obliquebart.estimators.fitted import Fitted
 
 Self = TypeVar("Self", bound="Savable")
 
-# Attributes that `_set_fitted` makes, so that a pickle need not hold them.
+# Attributes that `_set_fitted` restores, so pickles need not contain them.
 RESTORED = (
     *("posterior_", "posteriors_", "classes_", "n_features_in_", "feature_names_in_"),
-    "_probabilities",
+    *("class_weight_", "target_name_", "_probabilities"),
 )
 
 
@@ -35,26 +35,27 @@ class Savable(ABC):
         include_state: bool = True,
         include_data: bool = False,
     ) -> None:
-        """Write the fitted model to one file that `obliquebart.load` reads.
+        """Save the fitted model to a file; `obliquebart.load` reads it.
 
-        The file is in the safetensors format and holds no code. It is written whole or not at all:
-        an older file of that name is replaced at the end.
+        The file is in the safetensors format and contains no code. An existing file is replaced
+        only after the new one is complete.
 
         Parameters
         ----------
         path : str or path
-            The file, by custom with the ending `.obart`.
+            The file, by convention with the extension `.obart`.
         include_state : bool, default=True
             Keep the state of each chain, so that `sample_more` can go on. That is, for each row of
             the training data, the residual (4 bytes per chain) and for a classifier the latent
-            outcome (8 bytes per chain): leave it out where these must stay private.
+            outcome (8 bytes per chain); and a key of each row (8 bytes), so that summaries and
+            reports can say which rows were in training. Leave it out where these must stay private.
         include_data : bool, default=False
-            Keep the encoded training data too, so that `sample_more` needs no others.
+            Save the encoded training data too, so that `sample_more` works without passing them.
 
         Notes
         -----
-        Kept are the draws, their trace, the prior, the parameters, and names and levels of the
-        columns. A `RandomState` as `random_state` becomes None.
+        The file contains the draws, their trace, the prior, the parameters, and the names and
+        levels of the columns. A `RandomState` as `random_state` is saved as None.
         """
         from obliquebart.files import model_file
 
@@ -64,7 +65,7 @@ class Savable(ABC):
     def __getstate__(self) -> dict[str, Any]:
         from obliquebart.files import model_file
 
-        # BaseEstimator's, which is a dictionary; mypy sees that of object.
+        # BaseEstimator returns a dictionary; mypy sees the signature of object.
         state: dict[str, Any] = dict(super().__getstate__())  # type: ignore[call-overload]
         fitted = state.pop("_fitted", None)
         if fitted is not None:
@@ -78,6 +79,7 @@ class Savable(ABC):
 
         state = dict(state)
         data = state.pop("_model_file", None)
-        super().__setstate__(state)  # type: ignore[misc]
         if data is not None:
             self._set_fitted(model_reader.read_model(data).fitted)
+        # Last, because `_set_fitted` clears cached results.
+        super().__setstate__(state)  # type: ignore[misc]

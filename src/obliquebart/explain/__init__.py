@@ -1,1 +1,1 @@
-"""What a fitted model does: its rules, its trees, its errors."""
+"""Explanations of a fitted model: importance, effects, rules, trees, errors."""

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.display.numbers import plain
 from obliquebart.likelihood import Given
 from obliquebart.model.parameters import Task
 from obliquebart.posterior.class_probabilities import ClassProbabilities
@@ -19,14 +20,14 @@ from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import EncodedTable
 from obliquebart.validation import check_labels, check_number, count_rows
 
-# More rows than this would not change what a picture shows.
+# More rows than this would not visibly change a plot.
 MAX_ROWS = 5000
 FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class RegressionEvaluation:
-    """Predictions of a regression, and the outcomes.
+    """Predictions of a regression and the observed outcomes.
 
     Attributes
     ----------
@@ -35,13 +36,15 @@ class RegressionEvaluation:
     low, high : ndarray of shape (n,)
         The central interval of a new outcome, with probability `coverage`.
     pit : ndarray of shape (n,)
-        The predictive probability of an outcome below y: uniform if the model is right.
+        The predictive probability of an outcome below y; uniform if the model is correct.
     sigma : float
-        Posterior mean of the noise's standard deviation.
+        Posterior mean of the standard deviation of the noise.
     coverage : float
         The probability of the intervals.
     n_table : int
         The number of rows of the table, `n` of which were used.
+    target : str or None
+        What the outcome is called.
     """
 
     y: FloatArray
@@ -52,6 +55,7 @@ class RegressionEvaluation:
     sigma: float
     coverage: float
     n_table: int
+    target: str | None = None
 
     @property
     def residual(self) -> FloatArray:
@@ -60,11 +64,11 @@ class RegressionEvaluation:
 
     @property
     def covered(self) -> NDArray[np.bool_]:
-        """Whether y lies in its interval."""
+        """Whether each y is inside its interval."""
         return (self.low <= self.y) & (self.y <= self.high)
 
     def coverage_at(self, level: float) -> float:
-        """Return the share of outcomes in their central interval with probability `level`."""
+        """Return the share of outcomes inside their central intervals of probability `level`."""
         return float(np.mean(np.abs(2.0 * self.pit - 1.0) <= level))
 
     def scores(self) -> dict[str, float]:
@@ -82,12 +86,12 @@ class RegressionEvaluation:
 
 @dataclass(frozen=True)
 class ClassEvaluation:
-    """Class probabilities, and the labels.
+    """Class probabilities and the true labels.
 
     Attributes
     ----------
     codes : ndarray of shape (n,)
-        The position of a row's label in `classes`.
+        Positions of the true labels in `classes`.
     classes : ndarray of shape (k,)
         The labels.
     probability : ndarray of shape (n, k)
@@ -98,6 +102,8 @@ class ClassEvaluation:
         The probability of the intervals.
     n_table : int
         The number of rows of the table, `n` of which were used.
+    target : str or None
+        What the outcome is called.
     """
 
     codes: NDArray[np.intp]
@@ -107,19 +113,23 @@ class ClassEvaluation:
     high: FloatArray
     coverage: float
     n_table: int
+    target: str | None = None
 
     @property
     def is_class(self) -> NDArray[np.bool_]:
-        """Whether a row has a class (n, k)."""
+        """Whether each row has each class, shape (n, k)."""
         return np.asarray(self.codes[:, None] == np.arange(len(self.classes)))
 
-    def pairs(self) -> tuple[FloatArray, NDArray[np.bool_]]:
-        """Return predicted probabilities, and whether the row has that class.
+    def pairs(self, code: int | None = None) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Return predicted probabilities, and whether the rows have the class.
 
-        They are of all classes, but of the second class only where there are two.
+        `code` is the position of a class. By default, the result is for the second of two classes,
+        or for all of more than two.
         """
-        first = 1 if len(self.classes) == 2 else 0
-        return self.probability[:, first:].ravel(), self.is_class[:, first:].ravel()
+        if code is None:
+            code = 1 if len(self.classes) == 2 else None
+        chosen = slice(None) if code is None else slice(code, code + 1)
+        return self.probability[:, chosen].ravel(), self.is_class[:, chosen].ravel()
 
     def scores(self) -> dict[str, float]:
         """Return errors by name."""
@@ -138,10 +148,14 @@ Evaluation = RegressionEvaluation | ClassEvaluation
 
 
 def score_text(name: str, value: float) -> str:
-    """Return a score as text: shares in percent, others with four digits."""
+    """Format a score: shares in percent, others with four digits."""
     if np.isnan(value):
         return "–"
-    return f"{value:.1%}" if name == "accuracy" or "interval" in name else f"{value:.4g}"
+    return (
+        f"{value:.1%}"
+        if name == "accuracy" or "interval" in name
+        else plain(value, 4, separated=True)
+    )
 
 
 def evaluate(
@@ -155,22 +169,22 @@ def evaluate(
 ) -> Evaluation:
     """Compare a fitted model's predictions with outcomes.
 
-    On the training rows everything looks better than it is; pass rows that were held out.
+    Scores on training rows are too optimistic; pass rows held out from training.
 
     Parameters
     ----------
     model : ObliqueBARTRegressor or ObliqueBARTClassifier
-        Fitted.
+        A fitted model.
     X : table of shape (n, n_features)
-        Rows, all of weight one.
+        Rows to predict, all of weight one.
     y : array-like of shape (n,)
-        Their outcomes or labels.
+        Outcomes or labels of the rows.
     coverage : float, default=0.9
-        The probability of the intervals.
+        Coverage of the intervals.
     max_rows : int, default=5000
-        Of a larger table so many rows are used, evenly spread.
+        Maximum number of rows to use; larger tables are thinned evenly.
     n_jobs : int or None
-        Threads, counted as joblib does.
+        Number of threads, as in joblib.
 
     Returns
     -------
@@ -194,7 +208,7 @@ def evaluate(
 
 
 class _Data(NamedTuple):
-    """A table with its outcomes, and the rows of it that are used."""
+    """A table with its outcomes, and the rows to use."""
 
     table: EncodedTable
     y: ArrayLike
@@ -223,14 +237,15 @@ def _evaluate_numbers(
         sigma=float(np.sqrt(likelihood.variance(Given(mean[:1], noise))).mean()),
         coverage=1.0 - 2.0 * tail,
         n_table=data.table.n_rows,
+        target=model.target_name_,
     )
 
 
 def _evaluate_classes(model: Any, data: _Data, tail: float, n_jobs: int | None) -> ClassEvaluation:
     classes = model.classes_
-    codes = _codes(check_labels(data.y, data.table.n_rows), classes)[data.rows]
+    codes = class_codes(check_labels(data.y, data.table.n_rows), classes)[data.rows]
     columns = data.table.take(data.rows)
-    probabilities = ClassProbabilities(model.posteriors_, len(classes), n_draws=0)
+    probabilities: ClassProbabilities = model._probabilities
     interval = probabilities.interval(columns, tail, n_jobs)
     return ClassEvaluation(
         codes=codes,
@@ -240,6 +255,7 @@ def _evaluate_classes(model: Any, data: _Data, tail: float, n_jobs: int | None) 
         high=interval[..., 1],
         coverage=1.0 - 2.0 * tail,
         n_table=data.table.n_rows,
+        target=model.target_name_,
     )
 
 
@@ -249,13 +265,14 @@ EVALUATE: dict[Task, Callable[..., Evaluation]] = {
 }
 
 
-def _codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+def class_codes(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.intp]:
+    """Return the position of each label among the classes; unknown labels raise ValueError."""
     position: Mapping[Any, int] = {label: code for code, label in enumerate(classes.tolist())}
     unknown = [label for label in dict.fromkeys(labels.tolist()) if label not in position]
     if unknown:
         known = ", ".join(map(repr, list(position)[:5]))
         raise ValueError(
-            f"y holds {unknown[0]!r}, which is none of the classes of the model: {known}"
+            f"y contains {unknown[0]!r}, which is not a class of the model. Its classes: {known}"
             + (", …" if len(position) > 5 else ".")
         )
     return np.array([position[label] for label in labels.tolist()], dtype=np.intp)

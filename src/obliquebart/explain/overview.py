@@ -1,9 +1,14 @@
-"""An overview of the rules of a model, as tables for a screen or a page."""
+"""An overview of the columns and rules of a model, as tables for a screen or a page."""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from numpy.typing import NDArray
+
+from obliquebart.display.tables import TextTable
+from obliquebart.explain.evaluation import class_codes
+from obliquebart.explain.importance import ImportanceTable, cells
 from obliquebart.explain.rules import (
     Inclusion,
     Interaction,
@@ -15,35 +20,33 @@ from obliquebart.explain.rules import (
     rule_sparsity,
     variable_inclusion,
 )
-from obliquebart.model.training import differences
+from obliquebart.model.seen_rows import SeenRows, count_seen, row_keys
 from obliquebart.posterior.posterior import Posterior
+from obliquebart.validation import check_labels, check_outcome
 
 
-class TextTable(NamedTuple):
-    """A table with texts in its cells."""
-
-    title: str
-    headings: list[str]
-    rows: list[list[str]]
-
-
-def is_numeric(text: str) -> bool:
-    """Say whether a cell should be aligned right: a number, an interval, or nothing."""
-    return text in ("", "fixed") or set(text.replace(" to ", "")) <= set("0123456789.+-e%×– ")
+def importance_overview(table: ImportanceTable, top: int = 10) -> TextTable:
+    """Return the columns that matter most as a table with a heading that explains itself."""
+    of = "" if len(table) <= top else f" ({top} of {len(table)})"
+    return TextTable(
+        f"Columns by importance{of}: variance of predictions lost when the column is shuffled",
+        ["column", "kind", "share", f"{table.coverage:.0%} interval", "change of prediction"],
+        [[row.column, row.kind, *cells(row)] for row in table[:top]],
+    )
 
 
 class RuleOverview(NamedTuple):
-    """The most used columns and pairs of columns of one posterior, and the sizes of its rules."""
+    """The most used columns and pairs of one posterior, and the sizes of its rules."""
 
     inclusion: list[Inclusion]
     loadings: list[Loading]
     interactions: list[Interaction]
     sizes: RuleSizes
     n_columns: int
-    """Columns of the model; `inclusion` may have fewer of them."""
+    """Number of columns of the model; `inclusion` may list fewer."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold."""
+        """Return JSON-serializable values."""
         return {
             "variable_inclusion": [row._asdict() for row in self.inclusion],
             "loadings": [row._asdict() for row in self.loadings],
@@ -55,27 +58,38 @@ class RuleOverview(NamedTuple):
         }
 
     def sentence(self) -> str:
-        """Say how many rules there are, and how many columns they use."""
+        """Describe the number of rules and how many columns they use."""
         sizes = self.sizes
         if sizes.n_rules == 0:
             return "The trees have no rules."
         words = f"An ensemble has {sizes.n_rules:.0f} rules on average"
         if sizes.categorical > 0:
-            words += f", {sizes.categorical:.0%} of them on a category"
+            words += f", {sizes.categorical:.0%} of them categorical"
         if sizes.sizes:
             words += (
-                f"; of the continuous ones {sizes.oblique:.0%} use two columns or more "
+                f"; {sizes.oblique:.0%} of the continuous rules use two or more columns "
                 f"({sizes.mean_columns:.1f} on average)"
             )
         return words + "."
 
     def tables(self) -> list[TextTable]:
         """Return the columns, the loadings and the pairs as tables."""
-        of = "" if len(self.inclusion) == self.n_columns else f" (of {self.n_columns})"
+        of = (
+            ""
+            if len(self.inclusion) == self.n_columns
+            else f" ({len(self.inclusion)} of {self.n_columns})"
+        )
         return [
             TextTable(
                 f"Columns by use{of}",
-                ["column", "kind", "share of rules", "90% interval", "draws", "prior"],
+                [
+                    "column",
+                    "kind",
+                    "share of rules",
+                    "90% interval",
+                    "draws with it",
+                    "share by prior",
+                ],
                 [
                     [
                         *(row.column, row.kind, _share(row.share), _interval(row.low, row.high)),
@@ -123,21 +137,21 @@ def rule_overview(posterior: Posterior, top: int = 10) -> RuleOverview:
 
 
 def labelled_posteriors(model: Any) -> dict[str, Posterior]:
-    """Return the posteriors of a model by class; the label is empty where there is only one."""
+    """Return the posteriors of a model by class; the label is empty if there is only one."""
     posteriors: list[Posterior] = model._fitted.posteriors
     labels = model._likelihood.labels(model._fitted.classes)
     return dict(zip(labels, posteriors, strict=True))
 
 
-def is_training_data(model: Any, X: Any, y: Any) -> bool:
-    """Say whether a model was fitted to these rows."""
-    fingerprint = model._fitted.fingerprint
-    try:
-        given = model._training_problem(X, y, None).fingerprint()
-    except (ValueError, TypeError):
-        # Other columns or labels than in training.
-        return False
-    return not {"X", "y"} & set(differences(fingerprint, given))
+def rows_seen(model: Any, X: Any, y: Any) -> SeenRows:
+    """Count the rows of a table, with their outcomes, that a model was fitted to."""
+    fitted = model._fitted
+    table = fitted.encoding.transform(X)
+    if fitted.classes is None:
+        outcomes: NDArray[Any] = check_outcome(y, table.n_rows)
+    else:
+        outcomes = class_codes(check_labels(y, table.n_rows), fitted.classes)
+    return count_seen(fitted.row_keys, row_keys(table, outcomes))
 
 
 def _share(value: float) -> str:

@@ -1,12 +1,13 @@
-"""Which columns the rules of a posterior use, how strongly, and together with which others.
+"""Which columns the rules of a posterior use, with which weights, and in which combinations.
 
 A rule's direction φ has unit length and refers to columns scaled to [-1, 1], so that the weights
-of different columns can be compared. All shares are computed draw by draw; given are their mean
-and a central interval over the draws.
+of different columns are comparable. All shares are computed for each draw and summarised by their
+mean and a central interval over the draws.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -27,8 +28,9 @@ class Inclusion(NamedTuple):
     """The share of rules that use a column.
 
     `share` has the interval (`low`, `high`); an oblique rule counts for each of its columns.
-    `draws` is the share of draws with at least one such rule. `prior` is roughly the share among
-    rules drawn from the prior: a column far above it is there because of the data.
+    `draws` is the share of draws with at least one such rule. `prior` is approximately the share
+    among rules drawn from the prior: a column with a much higher `share` is used because of the
+    data.
     """
 
     column: str
@@ -51,9 +53,9 @@ class Loading(NamedTuple):
 
 
 class Interaction(NamedTuple):
-    """The share of oblique rules (or of trees with two columns or more) that use both columns.
+    """The share of oblique rules (or of trees with two or more columns) that use both columns.
 
-    `lift` is that share divided by the one of a pair picked at random.
+    `lift` is this share divided by that of a random pair.
     """
 
     first: str
@@ -65,7 +67,7 @@ class Interaction(NamedTuple):
 
 
 class SizeShare(NamedTuple):
-    """The share of continuous rules with a number of columns."""
+    """The share of continuous rules with a given number of columns."""
 
     n_columns: int
     share: float
@@ -76,10 +78,9 @@ class SizeShare(NamedTuple):
 class RuleSizes(NamedTuple):
     """How many columns a continuous rule uses, and how many rules there are.
 
-    `oblique` is the share of rules with two columns or more among the continuous ones,
-    `categorical` the share of categorical rules among all, `n_rules` the number of rules of an
-    ensemble, and `mean_columns` the number of columns of a continuous rule. Each is a mean over
-    draws.
+    `oblique` is the share of continuous rules with two or more columns, `categorical` the share
+    of categorical rules among all rules, `n_rules` the number of rules in an ensemble, and
+    `mean_columns` the number of columns in a continuous rule. Each is a mean over draws.
     """
 
     sizes: list[SizeShare]
@@ -118,10 +119,11 @@ class Rules:
         table = decoded.rules()
         self.names = posterior.encoding.names
         self.kinds = posterior.encoding.kinds
+        self.taken_as = posterior.encoding.taken_as
         self.prior = _prior_shares(posterior)
         self.structure = table.structure
         self.is_continuous = table.is_continuous
-        # From the number among the columns of a kind to that among all.
+        # From positions among the columns of a kind to positions among all columns.
         continuous, categorical = (
             np.array([j for j, k in enumerate(self.kinds) if k == kind], dtype=np.int64)
             for kind in ("continuous", "categorical")
@@ -173,15 +175,15 @@ class Rules:
         return self.uses, (self.draws @ self._by_structure).tocsr()
 
 
-def variable_inclusion(rules: Rules, coverage: float = 0.9) -> list[Inclusion]:
+def variable_inclusion(rules: Rules | Sequence[Rules], coverage: float = 0.9) -> list[Inclusion]:
     """Return the share of rules that use each column, most used first.
 
     Parameters
     ----------
-    rules : Rules
-        The rules of a posterior.
+    rules : Rules or sequence of Rules
+        The rules of a posterior, or of the posteriors of all classes, which are combined.
     coverage : float
-        The probability of the intervals.
+        Coverage of the intervals.
 
     Examples
     --------
@@ -193,13 +195,16 @@ def variable_inclusion(rules: Rules, coverage: float = 0.9) -> list[Inclusion]:
     >>> variable_inclusion(Rules(posterior))[0].column
     'x1'
     """
-    counts = rules.per_draw(rules.uses)
-    mean, low, high = _over_draws(counts, rules.n_rules, coverage)
+    parts = [rules] if isinstance(rules, Rules) else list(rules)
+    counts = np.sum([part.per_draw(part.uses) for part in parts], axis=0)
+    n_rules = np.sum([part.n_rules for part in parts], axis=0)
+    prior = np.mean([part.prior for part in parts], axis=0)
+    mean, low, high = _over_draws(counts, n_rules, coverage)
     draws = (counts > 0).mean(axis=0)
     table = [
         Inclusion(name, kind, *map(float, numbers))
         for name, kind, *numbers in zip(
-            rules.names, rules.kinds, mean, low, high, draws, rules.prior, strict=True
+            parts[0].names, parts[0].taken_as, mean, low, high, draws, prior, strict=True
         )
     ]
     return sorted(table, key=lambda row: -row.share)
@@ -227,7 +232,8 @@ def interactions(
 ) -> list[Interaction]:
     """Return the `top` pairs of columns that are used together most often.
 
-    By "rule" they share an oblique rule, by "tree" a tree, where categorical columns count too.
+    With "rule", they share an oblique rule. With "tree", they share a tree, and categorical
+    columns count too.
     """
     check_choice("by", by, ("rule", "tree"))
     top = check_count("top", top, 1)
@@ -238,7 +244,7 @@ def interactions(
     times = np.asarray(draws.sum(axis=0), dtype=np.float64).ravel()
     total = np.asarray(draws.sum(axis=1), dtype=np.float64).ravel()
     pairs = sparse.triu(uses.T @ sparse.diags(times) @ uses, k=1).tocoo()
-    # A rule with k of p columns holds this share of all pairs.
+    # A rule with k of p columns contains this share of all pairs.
     p = rules.kinds.count("continuous") if by == "rule" else len(rules.names)
     expected = float(times @ (size * (size - 1))) / max(p * (p - 1) * times.sum(), 1.0)
     best = np.argsort(-pairs.data, kind="stable")[:top]
@@ -278,7 +284,7 @@ def _over_draws(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return mean and interval of counts (n_draws, k) as shares of a total (n_draws,).
 
-    Draws with a total of 0 have no share; without any other draw all shares are 0.
+    Draws with a total of 0 are ignored; if there are no others, all shares are 0.
     """
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
     some = total > 0
@@ -304,9 +310,9 @@ def _count_structures(structure_of: NDArray[np.uint32], n_structures: int) -> An
 def _prior_shares(posterior: Posterior) -> FloatArray:
     """Return the share of rules that use each column if rules are drawn from the prior.
 
-    These are rules of a root that are valid: φ is not zero, and some levels go to either side.
-    theta comes from the posterior's draws, so that the comparison is about which columns are used,
-    not about how many.
+    These are valid rules at the root: φ is not zero, and both sides get some levels. theta comes
+    from the posterior draws, so that the comparison is about which columns are used, not about how
+    many.
     """
     kinds, settings = posterior.encoding.kinds, posterior.settings
     p_cont = posterior.encoding.p_cont

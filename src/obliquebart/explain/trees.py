@@ -1,4 +1,4 @@
-"""One tree of one draw in the units of the user, as nodes and as text."""
+"""One tree of one draw in the user's units, as nodes and as text."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.display.numbers import plain
 from obliquebart.posterior.draws import CategoricalNode, DecodedDraws, LeafNode, Node
 from obliquebart.table import Encoding
 from obliquebart.table.scaling import ColumnScale
@@ -16,9 +17,9 @@ from obliquebart.table.scaling import ColumnScale
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
-# How many levels a text shows.
+# Maximum number of levels in a rule's text.
 LEVELS_SHOWN = 4
-# How many terms of an oblique rule a text shows, the largest ones.
+# Maximum number of terms in an oblique rule's text; the largest are shown.
 TERMS_SHOWN = 6
 
 
@@ -32,7 +33,7 @@ class Leaf:
 
 @dataclass(frozen=True)
 class Split:
-    """A rule; rows for which it is true go to `yes`.
+    """A rule; rows that satisfy it go to `yes`.
 
     `columns` are the names of the columns that the rule uses.
     """
@@ -90,12 +91,13 @@ def walk(node: Split | Leaf) -> Iterator[Split | Leaf]:
 
 
 def label(node: Split | Leaf) -> str:
-    """Return the text of a node alone."""
+    """Return the text of a single node."""
     if isinstance(node, Split):
         return node.rule
+    output = f"{'' if node.output < 0 else '+'}{plain(node.output, 4)}"
     if node.n_rows is None:
-        return f"{node.output:+.4g}"
-    return f"{node.output:+.4g} ({node.n_rows} row{'' if node.n_rows == 1 else 's'})"
+        return output
+    return f"{output} ({node.n_rows} row{'' if node.n_rows == 1 else 's'})"
 
 
 def read_tree(posterior: Posterior, draw: int = -1, tree: int = 0, X: Any = None) -> Tree:
@@ -131,7 +133,7 @@ def read_trees(
 
 def _check_range(name: str, value: int, size: int) -> None:
     if not -size <= value < size:
-        raise ValueError(f"{name}={value} is out of range: there are {size}, from 0.")
+        raise ValueError(f"{name}={value} is out of range: it must be in [{-size}, {size}).")
 
 
 class _Builder:
@@ -146,7 +148,7 @@ class _Builder:
         self.all_levels = [np.ones(n, dtype=np.bool_) for n in encoding.n_levels]
 
     def next_node(self, levels: list[NDArray[np.bool_]]) -> Split | Leaf:
-        """Return the next node with all below it; `levels` are those that reach it."""
+        """Return the next node with its subtree; `levels` are the levels that reach it."""
         node = next(self._nodes)
         if isinstance(node, LeafNode):
             return self._leaves[node.number]
@@ -170,9 +172,9 @@ class _Builder:
 def rule_text(
     names: Sequence[str], scales: Sequence[ColumnScale], phi: NDArray[np.float64], cut: float
 ) -> str:
-    """Return φ'x < cut in the units of the columns where their scaling is linear.
+    """Return φ'x < cut in the units of the columns, if their scaling is linear.
 
-    Elsewhere `s(name)` is the scaled column. A rule of one column is always in its units.
+    Otherwise `s(name)` is the scaled column. A rule on one column is always in its units.
 
     Examples
     --------
@@ -182,12 +184,12 @@ def rule_text(
     """
     if len(names) == 0:
         return "always"
-    if len(names) == 1:
-        value = _unscaled(scales[0], cut * np.sign(phi[0]))
-        if value is not None:
-            return f"{names[0]} {'<' if phi[0] > 0 else '>'} {value:.4g}"
+    if len(names) == 1 and scales[0].low < scales[0].high:
+        value = float(scales[0].undo(np.array(cut * np.sign(phi[0]))))
+        shown = scales[0].in_words(value, digits=4)
+        return f"{names[0]} {'<' if phi[0] > 0 else '>'} {shown}"
     linear = all(scale.range_share == 1.0 and scale.low < scale.high for scale in scales)
-    coefficients, shown, threshold = phi, [f"s({name})" for name in names], cut
+    coefficients, terms_of, threshold = phi, [f"s({name})" for name in names], cut
     if linear:
         width = np.array([scale.high / 2.0 - scale.low / 2.0 for scale in scales])
         middle = np.array([scale.high / 2.0 + scale.low / 2.0 for scale in scales])
@@ -195,42 +197,29 @@ def rule_text(
             in_units = phi / width
             moved = cut + float(in_units @ middle)
         if np.isfinite(in_units).all() and np.isfinite(moved) and in_units.all():
-            coefficients, shown, threshold = in_units, list(names), moved
+            coefficients, terms_of, threshold = in_units, list(names), moved
     # The column with the largest weight comes first and has coefficient 1.
     order = np.argsort(-np.abs(phi), kind="stable")
     lead = coefficients[order[0]]
     sign = "<" if lead > 0 else ">"
     terms = [
-        _term(shown[j], coefficients[j] / lead, first=i == 0)
+        _term(terms_of[j], coefficients[j] / lead, first=i == 0)
         for i, j in enumerate(order[:TERMS_SHOWN])
     ]
     if len(order) > TERMS_SHOWN:
         terms.append(f"+ … ({len(order) - TERMS_SHOWN} more columns)")
-    return f"{' '.join(terms)} {sign} {threshold / lead:.4g}"
+    return f"{' '.join(terms)} {sign} {plain(threshold / lead, 4)}"
 
 
 def _term(name: str, coefficient: float, first: bool) -> str:
     if first:
         return name
     size = abs(coefficient)
-    return f"{'-' if coefficient < 0 else '+'} {'' if size == 1.0 else f'{size:.3g} '}{name}"
-
-
-def _unscaled(scale: ColumnScale, value: float) -> float | None:
-    """Return the number that is scaled to a value, None for a column without variation."""
-    if not scale.low < scale.high:
-        return None
-    if scale.range_share == 1.0:
-        return scale.low + (scale.high - scale.low) * (value + 1.0) / 2.0
-    heights = scale.apply(scale.knots)
-    if heights[0] != -1.0 or heights[-1] != 1.0:
-        # The knots of an extreme column are stored in other units.
-        return None
-    return float(np.interp(value, heights, scale.knots))
+    return f"{'-' if coefficient < 0 else '+'} {'' if size == 1.0 else f'{plain(size)} '}{name}"
 
 
 def _level_list(values: list[Any], yes: NDArray[np.bool_], no: NDArray[np.bool_]) -> str:
-    """Name the levels that go to yes, or those that do not where they are fewer."""
+    """List the levels that go to yes, or the others if they are fewer."""
     negate = no.sum() < yes.sum()
     chosen = [
         "missing" if value is None else str(value)

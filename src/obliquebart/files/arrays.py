@@ -51,6 +51,10 @@ class ArrayReader:
             raise ModelFileError(f"array {name!r} has a number that is not in [{low:g}, {high:g}]")
         return values
 
+    def has(self, name: str) -> bool:
+        """Say whether there is an array that has not been handed out yet."""
+        return name in self._arrays
+
     def group(self, prefix: str) -> Arrays:
         """Return all arrays whose name begins with a prefix, under the rest of their name."""
         names = [name for name in self._arrays if name.startswith(prefix)]

@@ -12,6 +12,7 @@ from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import ArrayReader, Arrays
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.posterior.draws import Columns, draws_from_arrays
+from obliquebart.posterior.packing import unpack_draws
 from obliquebart.sampling.chain import State, Trace
 
 # The ranges of what every trace has. Shares are NaN in sweeps to which they do not apply.
@@ -22,9 +23,9 @@ TRACE = {
 }
 
 
-def add_draws(arrays: Arrays, prefix: str, draws: _core.Draws, trace: Trace) -> None:
-    """Add draws and their trace to the arrays of a file."""
-    arrays.update({f"{prefix}draws.{name}": array for name, array in draws.to_arrays().items()})
+def add_draws(arrays: Arrays, prefix: str, draws: Arrays, trace: Trace) -> None:
+    """Add the arrays of draws and their trace to those of a file."""
+    arrays.update({f"{prefix}draws.{name}": array for name, array in draws.items()})
     arrays.update({f"{prefix}trace.{name}": values for name, values in trace.items()})
 
 
@@ -43,15 +44,15 @@ class ChainReader:
         self._settings = settings
         self._columns = columns
 
-    def draws(self, prefix: str) -> _core.Draws:
+    def draws(self, prefix: str, *, packed: bool = False) -> _core.Draws:
         """Return draws of ensembles with the right number of trees."""
         arrays = self._arrays.group(prefix)
-        unknown = set(arrays) - set(_core.DRAW_FORMAT)
-        if unknown:
-            raise ModelFileError(
-                f"it has an array {prefix + min(unknown)!r} that does not belong in a model"
-            )
         try:
+            if packed:
+                arrays = unpack_draws(arrays, int(self._settings.n_trees))
+            unknown = set(arrays) - set(_core.DRAW_FORMAT)
+            if unknown:
+                raise ValueError(f"no model has an array {min(unknown)!r}")
             draws = draws_from_arrays(arrays, self._columns)
         except (ValueError, TypeError, OverflowError) as error:
             raise ModelFileError(f"{prefix[:-1]}: {error}") from error

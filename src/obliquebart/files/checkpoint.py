@@ -11,12 +11,11 @@ from __future__ import annotations
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import obliquebart
-from obliquebart.exceptions import CheckpointWarning, ModelFileError
+from obliquebart.exceptions import CheckpointWarning, ModelFileError, warn_caller
 from obliquebart.files.arrays import ArrayReader, Arrays, field
 from obliquebart.files.chains import ChainReader, add_draws, add_state
 from obliquebart.files.container import Contents, new_header, pack, read_file, unpack, write_file
@@ -43,9 +42,14 @@ class Identity(NamedTuple):
     """The calibrated settings of each posterior."""
     length: RunLength
 
+    @property
+    def first_round(self) -> Schedule:
+        """Return the schedule with which every posterior begins."""
+        return self.length.first_round(len(self.priors))
+
     def rounds(self) -> Iterator[Schedule]:
         """Yield the schedules that chains may go through, given time."""
-        schedule: Schedule | None = self.length.first_round
+        schedule: Schedule | None = self.first_round
         while schedule is not None:
             yield schedule
             schedule = schedule.next_round(self.length.max_sweeps(None))
@@ -83,7 +87,7 @@ class Checkpoint:
         self._path = path
         self._every = None if every is None else check_count("checkpoint_every", every, 1)
         self._identity = identity.to_header()
-        self._schedules = [identity.length.first_round] * len(seeds)
+        self._schedules = [identity.first_round] * len(seeds)
         self._lock = threading.Lock()
         self._error: OSError | None = None
         self._is_dirty = False
@@ -146,11 +150,10 @@ class Checkpoint:
         """Warn if the file could not be written."""
         error, self._error = self._error, None
         if error is not None:
-            warnings.warn(
+            warn_caller(
                 f"The checkpoint {os.fspath(self._path)!r} could not be written ({error}). The fit "
                 "continues and tries again later; the previous checkpoint is still there.",
                 CheckpointWarning,
-                stacklevel=2,
             )
 
     # ---- the file --------------------------------------------------------------------------------
@@ -256,7 +259,7 @@ def _prefix(task: int, chain: int) -> str:
 def _add_chain(arrays: Arrays, prefix: str, chain: Chain | None) -> dict[str, Any] | None:
     if chain is None or chain.state is None:
         return None
-    add_draws(arrays, prefix, chain.draws, chain.trace)
+    add_draws(arrays, prefix, chain.draws.to_arrays(), chain.trace)
     return add_state(arrays, prefix + "state.", chain.state)
 
 

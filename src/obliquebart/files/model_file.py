@@ -1,25 +1,34 @@
 """Model files: write a fitted model, and load it again.
 
-A file of schema 4 is a container (`container.py`) whose header has, besides `format`, `schema` and
+A file of schema 5 is a container (`container.py`) whose header has, besides `format`, `schema` and
 `version`:
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
 - `encoding`: names, kinds, dtypes and levels of the columns (knots of rank maps are arrays);
+- `target`: what the outcome is called, where it has a name;
 - `classes`: dtype and labels of a classification, otherwise null;
+- `class_weights`: a number for each label, or null;
 - `n_draws`: the number of draws of all chains together;
 - `training`: the fingerprint of the training data, and whether they are included;
 - `posteriors`: of each the calibrated `prior` (in the engine's units), the scale of the `outcome`,
-  the number of chains, the sweeps between their draws (`n_thin`), and the numbers of their
-  `states`.
+  the number of chains, the sweeps before their draws and between them (`n_burn`, `n_thin`), and
+  the numbers of their `states`.
 
-Arrays have names like `posterior.0.draws.cut`. Files of every schema stay loadable, and the tests
-have a file of each. Schema 1 lacks two fields of the prior, which then have their defaults;
-schema 2 calls `scale_jointly` by another name; schema 3 has `n_thin` among the parameters only.
+Optional is `row_keys`: a 64-bit key of each training row, sorted, by which a row is
+recognised later.
+
+Arrays have names like `posterior.0.draws.cut`; `posterior/packing.py` says what is in those of the
+draws. Where sigma is the same in all sweeps before the draws, `burn_sigma` has one of them. Files
+of every schema stay loadable, and the tests have a file of each. Schema 1 lacks two fields of the
+prior, which then have their defaults; schema 2 calls `scale_jointly` by another name; schema 3 has
+`n_thin` among the parameters only; schema 4 has the draws as they are in memory, no `n_burn` and
+no weights of classes.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -34,11 +43,13 @@ from obliquebart.files.container import Contents, new_header, pack, read_file, w
 from obliquebart.files.model_reader import (
     FORMAT,
     LABEL_DTYPE,
+    MAX_REPEATED,
     SCHEMA,
     StoredModel,
     column_dtypes,
     read_model,
 )
+from obliquebart.posterior.packing import pack_draws
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import Encoding
 
@@ -101,6 +112,8 @@ def _new_estimator(stored: StoredModel) -> Any:
         raise ModelFileError(f"it has a parameter {min(unknown)!r} that {kind.__name__} has not")
     if isinstance(parameters.get("theta_prior"), list):
         parameters["theta_prior"] = tuple(parameters["theta_prior"])
+    if isinstance(parameters.get("class_weight"), list):
+        parameters["class_weight"] = _read_pairs(parameters["class_weight"])
     n_jobs = parameters.get("n_jobs")
     if type(n_jobs) is int and abs(n_jobs) > MAX_JOBS:
         raise ModelFileError(f"it has n_jobs={n_jobs}")
@@ -110,6 +123,13 @@ def _new_estimator(stored: StoredModel) -> Any:
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"it has a parameter that is not allowed: {error!s:.200}") from error
     return model._set_fitted(stored.fitted)
+
+
+def _read_pairs(pairs: list[Any]) -> dict[Any, Any]:
+    """Return a dictionary that was written as a list of its items."""
+    if any(not isinstance(pair, list) or len(pair) != 2 for pair in pairs):
+        raise ModelFileError("its class_weight is not a list of pairs")
+    return dict(pairs)
 
 
 # ---- to bytes ------------------------------------------------------------------------------------
@@ -134,7 +154,9 @@ def to_bytes(
         "estimator": fitted.estimator,
         "parameters": parameters,
         "encoding": _encoding_header(fitted.encoding, arrays),
+        **({} if fitted.target_name is None else {"target": fitted.target_name}),
         "classes": _labels_header(fitted.classes),
+        "class_weights": None if fitted.class_weights is None else fitted.class_weights.tolist(),
         "n_draws": fitted.n_draws,
         "training": {"fingerprint": fitted.fingerprint, "included": include_data},
         "posteriors": [
@@ -142,6 +164,8 @@ def to_bytes(
             for i, posterior in enumerate(fitted.posteriors)
         ],
     }
+    if include_state and fitted.row_keys is not None:
+        arrays["row_keys"] = fitted.row_keys
     if include_data and fitted.training is not None:
         table, outcome = fitted.training
         arrays["training.x_cont"] = table.x_cont
@@ -160,6 +184,8 @@ def _plain(name: str, value: Any) -> Any:
         value = value.tolist()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
+    if name == "class_weight" and isinstance(value, Mapping):
+        value = list(value.items())
     if hasattr(value, "__iter__") and not isinstance(value, (bytes, dict)):
         return [_plain(name, entry) for entry in value]
     raise TypeError(
@@ -196,8 +222,8 @@ def _labels_header(classes: NDArray[Any] | None) -> dict[str, Any] | None:
 def _posterior_header(
     posterior: Posterior, prefix: str, arrays: Arrays, include_state: bool
 ) -> dict[str, Any]:
-    trace = {**posterior.trace, "burn_sigma": posterior.burn_sigma}
-    add_draws(arrays, prefix, posterior.draws, trace)
+    trace = {**posterior.trace, "burn_sigma": _short_burn_in(posterior.burn_sigma)}
+    add_draws(arrays, prefix, pack_draws(posterior.draws.to_arrays()), trace)
     scale = posterior.scale
     states = posterior.states if include_state else ()
     return {
@@ -208,9 +234,16 @@ def _posterior_header(
             "sigma_unit": scale.sigma_unit,
         },
         "n_chains": posterior.n_chains,
+        "n_burn": posterior.schedule.n_burn,
         "n_thin": posterior.schedule.n_thin,
         "states": [
             add_state(arrays, f"{prefix}state.{chain}.", state)
             for chain, state in enumerate(states)
         ],
     }
+
+
+def _short_burn_in(sigma: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return one number per chain, if all of them are the same."""
+    is_fixed = 1 < sigma.size <= MAX_REPEATED and (sigma == sigma[:, :1]).all()
+    return sigma[:, :1] if is_fixed else sigma

@@ -16,7 +16,9 @@ from obliquebart.files.arrays import ArrayReader, field
 from obliquebart.files.chains import ChainReader
 from obliquebart.files.container import unpack
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
+from obliquebart.model.class_weight import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.model.seen_rows import Keys
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
 from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.draws import split_draws, take_draws
@@ -27,15 +29,21 @@ from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
 
 FORMAT = "obliquebart model"
-SCHEMA = 4
+SCHEMA = 5
 # The first that has `n_thin` with each posterior.
 THINNING_SCHEMA = 4
+# The first with weights of the classes.
+CLASS_WEIGHT_SCHEMA = 5
+# The first in which draws are packed, and `n_burn` is with each posterior.
+PACKED_SCHEMA = 5
 # Settings that had another name in older schemas.
 RENAMED = {"stretch": "scale_jointly"}
 
 # All that the prior of a constant outcome has.
 CONSTANT_PRIOR = {"likelihood", "n_trees"}
 MAX_SIZE = 2**31
+# A short file cannot ask for more memory than so many numbers.
+MAX_REPEATED = 5_000_000
 # Numbers, text, dates and durations, without the byte order.
 LABEL_DTYPE = re.compile(
     r"b1|[iu][1248]|f[248]|U[1-9][0-9]{0,6}|[Mm]8(\[[0-9]{0,6}[a-zA-Z]{1,2}\])?"
@@ -58,6 +66,8 @@ class _Model(NamedTuple):
     n_draws: int
     n_thin: int | None
     """In files that have one value for all posteriors."""
+    packed: bool
+    """Whether draws are packed."""
 
 
 def column_dtypes(encoding: Encoding) -> list[str]:
@@ -80,7 +90,8 @@ def read_model(data: bytes) -> StoredModel:
     n_thin = None
     if header["schema"] < THINNING_SCHEMA:
         n_thin = _size({"n_thin": 1, **parameters}, "n_thin")
-    model = _Model(encoding, likelihood, classes, _size(header, "n_draws"), n_thin)
+    packed = header["schema"] >= PACKED_SCHEMA
+    model = _Model(encoding, likelihood, classes, _size(header, "n_draws"), n_thin, packed)
     posteriors = _read_posteriors(field(header, "posteriors", list), reader, model)
     information = field(header, "training", dict)
     fingerprint = _read_fingerprint(field(information, "fingerprint", dict))
@@ -89,9 +100,33 @@ def read_model(data: bytes) -> StoredModel:
         scale = posteriors[0].scale if posteriors else OutcomeScale()
         training = _read_training(reader, model, scale, fingerprint)
     _check_rows(posteriors, training)
+    row_keys = _read_row_keys(reader)
     reader.finish()
-    fitted = Fitted(estimator, encoding, posteriors, classes, model.n_draws, training, fingerprint)
+    weights = None
+    if classes is not None and header["schema"] >= CLASS_WEIGHT_SCHEMA:
+        weights = _read_class_weights(header, len(classes))
+    fitted = Fitted(
+        estimator=estimator,
+        encoding=encoding,
+        posteriors=posteriors,
+        classes=classes,
+        n_draws=model.n_draws,
+        training=training,
+        fingerprint=fingerprint,
+        class_weights=weights,
+        target_name=_read_target(header),
+        row_keys=row_keys,
+    )
     return StoredModel(parameters, fitted)
+
+
+def _read_target(header: dict[str, Any]) -> str | None:
+    if "target" not in header:
+        return None
+    name: str = field(header, "target", str)
+    if not name.strip():
+        raise ModelFileError("the name of its outcome is empty")
+    return name
 
 
 def _size(values: Any, name: str) -> int:
@@ -103,10 +138,15 @@ def _size(values: Any, name: str) -> int:
 
 def _read_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     for name, value in parameters.items():
-        for entry in value if isinstance(value, list) else [value]:
-            if entry is not None and not isinstance(entry, (bool, int, float, str)):
-                raise ModelFileError(f"its parameter {name[:80]!r} is not a plain value")
+        if not all(map(_is_plain, value if isinstance(value, list) else [value])):
+            raise ModelFileError(f"its parameter {name[:80]!r} is not a plain value")
     return parameters
+
+
+def _is_plain(value: Any) -> bool:
+    """Say whether it is a number, text or None, or a list of such: a pair, for example."""
+    entries = value if isinstance(value, list) else [value]
+    return all(entry is None or isinstance(entry, (bool, int, float, str)) for entry in entries)
 
 
 def _read_encoding(header: dict[str, Any], reader: ArrayReader) -> Encoding:
@@ -158,6 +198,17 @@ def _read_labels(header: dict[str, Any]) -> NDArray[Any]:
     return labels
 
 
+def _read_class_weights(header: dict[str, Any], n_classes: int) -> NDArray[np.float64] | None:
+    values = header.get("class_weights")
+    if values is None:
+        return None
+    low, high = SMALLEST_WEIGHT, LARGEST_WEIGHT
+    is_list = isinstance(values, list) and len(values) == n_classes
+    if not is_list or not all(type(v) is float and low <= v <= high for v in values):
+        raise ModelFileError(f"its class_weights are not {n_classes} positive numbers")
+    return np.array(values, np.float64)
+
+
 def _read_posteriors(entries: list[Any], reader: ArrayReader, model: _Model) -> list[Posterior]:
     expected = len(model.likelihood.titles(model.classes))
     if len(entries) != expected:
@@ -176,7 +227,7 @@ def _read_posterior(entry: Any, prefix: str, reader: ArrayReader, model: _Model)
         )
     scale = _read_scale(field(entry, "outcome", dict))
     chains = ChainReader(reader, settings_from_dict(prior), model.encoding)
-    draws, trace = _read_draws(chains, prefix, _size(entry, "n_chains"), model.n_draws)
+    draws, trace = _read_draws(chains, prefix, entry, model)
     if set(prior) != CONSTANT_PRIOR:
         if not trace["sigma"].all():
             raise ModelFileError(f"{prefix}trace.sigma is zero somewhere")
@@ -190,15 +241,29 @@ def _read_posterior(entry: Any, prefix: str, reader: ArrayReader, model: _Model)
 
 
 def _read_draws(
-    chains: ChainReader, prefix: str, n_chains: int, n_draws: int
+    chains: ChainReader, prefix: str, entry: dict[str, Any], model: _Model
 ) -> tuple[_core.Draws, Trace]:
+    n_chains, n_draws = _size(entry, "n_chains"), model.n_draws
     if n_draws % n_chains:
         raise ModelFileError(f"{n_chains} chains cannot have {n_draws} draws in all")
-    draws = chains.draws(prefix + "draws.")
+    draws = chains.draws(prefix + "draws.", packed=model.packed)
     if draws.n_draws != n_draws:
         raise ModelFileError(f"{prefix}draws has {draws.n_draws} draws, not {n_draws}")
     shape = (n_chains, n_draws // n_chains)
-    return draws, chains.trace(prefix + "trace.", shape, (n_chains, None), "accept_")
+    trace = chains.trace(prefix + "trace.", shape, (n_chains, None), "accept_")
+    if model.packed:
+        trace["burn_sigma"] = _whole_burn_in(trace["burn_sigma"], field(entry, "n_burn", int))
+    return draws, trace
+
+
+def _whole_burn_in(sigma: NDArray[np.float64], n_burn: int) -> NDArray[np.float64]:
+    """Return sigma in all sweeps before the draws; a file may have it once."""
+    n_chains, n_stored = sigma.shape
+    if n_stored == n_burn:
+        return sigma
+    if n_stored != 1 or not 1 <= n_chains * n_burn <= MAX_REPEATED:
+        raise ModelFileError(f"it has sigma in {n_stored} sweeps of burn-in, not in {n_burn}")
+    return np.repeat(sigma, n_burn, axis=1)
 
 
 def _read_states(
@@ -273,6 +338,16 @@ def _read_training(
     if problem.fingerprint() != fingerprint:
         raise ModelFileError("its training data do not match the fingerprint in its header")
     return problem
+
+
+def _read_row_keys(reader: ArrayReader) -> Keys | None:
+    """Return the keys of the training rows, if the file has them."""
+    if not reader.has("row_keys"):
+        return None
+    keys: Keys = reader.array("row_keys", np.uint64, None)
+    if len(keys) == 0 or (keys[1:] < keys[:-1]).any():
+        raise ModelFileError("the keys of its training rows are not sorted")
+    return keys
 
 
 def _check_rows(posteriors: list[Posterior], training: TrainingProblem | None) -> None:

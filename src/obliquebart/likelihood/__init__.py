@@ -2,7 +2,7 @@
 
 from obliquebart.likelihood.base import Given, Likelihood, NoiseScalar
 from obliquebart.likelihood.gaussian import Gaussian
-from obliquebart.likelihood.probit import Probit
+from obliquebart.likelihood.probit import Probit, WeightedProbit
 from obliquebart.likelihood.student_t import StudentT
 
 __all__ = ["LIKELIHOODS", "Given", "Likelihood", "NoiseScalar"]
@@ -11,4 +11,5 @@ LIKELIHOODS: dict[str, Likelihood] = {
     Gaussian.name: Gaussian(),
     StudentT.name: StudentT(),
     Probit.name: Probit(),
+    WeightedProbit.name: WeightedProbit(),
 }

@@ -13,6 +13,8 @@ from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters, Task
 
 FloatArray = NDArray[np.float64]
+# Ends the label of each of the posteriors of a model of several classes.
+AGAINST_THE_REST = "against the rest"
 
 
 class NoiseScalar(NamedTuple):
@@ -77,10 +79,6 @@ class Likelihood(ABC):
         Whether the chain's target is sampled, so that its state must keep it.
     target_dtype : dtype
         Of `Outcome.values` before `part`.
-    mean_label : str
-        What a posterior mean is called in pictures.
-    mean_range : tuple of float or None
-        The bounds of a mean, if it has any.
     boundary : float or None
         A mean at which a decision changes.
     """
@@ -91,8 +89,6 @@ class Likelihood(ABC):
     noise: ClassVar[tuple[NoiseScalar, ...]] = ()
     has_latents: ClassVar[bool]
     target_dtype: ClassVar[DTypeLike]
-    mean_label: ClassVar[str] = "mean of f"
-    mean_range: ClassVar[tuple[float, float] | None] = None
     boundary: ClassVar[float | None] = None
 
     @property
@@ -127,7 +123,7 @@ class Likelihood(ABC):
     def labels(self, classes: NDArray[Any] | None) -> list[str]:
         """Return the same in words; empty if there is only one posterior."""
         titles = self.titles(classes)
-        return [f"{title}against the rest" if title else "" for title in titles]
+        return [f"{title}{AGAINST_THE_REST}" if title else "" for title in titles]
 
     def part(self, outcome: Outcome, i: int) -> Outcome:
         """Return the outcome of posterior i of a model."""

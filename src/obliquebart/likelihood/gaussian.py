@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 from scipy.stats import chi2
 
+from obliquebart.display.numbers import plain_alike
 from obliquebart.likelihood.base import (
     CheckedOutcome,
     FloatArray,
@@ -34,8 +35,12 @@ class Gaussian(Likelihood):
     has_latents = False
     target_dtype = np.float64
 
+    def from_column(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return booleans as 0 and 1."""
+        return values.astype(np.float64) if values.dtype.kind == "b" else values
+
     def describe(self, y: NDArray[Any]) -> str:
-        return f"{self.task}, {y.min():.6g} to {y.max():.6g}"
+        return f"{self.task}, {' to '.join(plain_alike([y.min(), y.max()], 6))}"
 
     def read(self, y: Any, sample_weight: Any, n_rows: int) -> CheckedOutcome:
         """Leave out the rows of weight zero."""

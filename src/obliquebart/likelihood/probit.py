@@ -12,10 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtr, ndtri
 
+from obliquebart.exceptions import ManyClassesWarning, warn_caller
 from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likelihood
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.validation import check_labels, check_weights, whole_weights
+
+# More different numbers than this are probably not labels.
+MANY_CLASSES = 100
 
 
 class Probit(Likelihood):
@@ -26,14 +30,14 @@ class Probit(Likelihood):
     link = "probit"
     has_latents = True
     target_dtype = np.int64
-    mean_label = "probability"
-    mean_range = (0.0, 1.0)
     boundary = 0.5
 
     def from_column(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return text, or integers where numbers are whole."""
+        """Return text, booleans, or integers where numbers are whole."""
         if values.dtype.kind == "O":
             return values.astype(str)
+        if values.dtype.kind == "b":
+            return values
         return values.astype(np.int64) if (values == np.floor(values)).all() else values
 
     def describe(self, y: NDArray[Any]) -> str:
@@ -42,19 +46,23 @@ class Probit(Likelihood):
         return f"{self.task}, {len(labels)} classes ({shown})"
 
     def read(self, y: Any, sample_weight: Any, n_rows: int) -> CheckedOutcome:
-        """Repeat rows as often as their weights say."""
+        """Repeat rows as often as whole weights say; others stay weights."""
         labels = check_labels(y, n_rows)
+        _warn_of_many_numbers(labels)
         weights = check_weights(sample_weight, n_rows)
-        rows = None
-        if weights is not None and (weights != 1).any():
-            rows = np.repeat(np.arange(n_rows), whole_weights(weights))
-            labels = labels[rows]
-        return CheckedOutcome(rows, labels, None)
+        if weights is None or (weights == 1).all():
+            return CheckedOutcome(None, labels, None)
+        times = whole_weights(weights)
+        if times is not None:
+            rows = np.repeat(np.arange(n_rows), times)
+            return CheckedOutcome(rows, labels[rows], None)
+        rows = np.flatnonzero(weights)
+        return CheckedOutcome(rows, labels[rows], weights[rows])
 
     def encode(self, y: NDArray[Any], weights: FloatArray | None = None) -> Outcome:
-        """Give the classes numbers in sorted order; weights have become repeated rows."""
+        """Give the classes numbers in sorted order; whole weights have become repeated rows."""
         classes, codes = np.unique(y, return_inverse=True)
-        return Outcome(codes.astype(np.int64), None, OutcomeScale(), self, classes)
+        return Outcome(codes.astype(np.int64), weights, OutcomeScale(), self, classes)
 
     def titles(self, classes: NDArray[Any] | None) -> list[str]:
         """Name every class of more than two; of two the second needs no name."""
@@ -67,7 +75,7 @@ class Probit(Likelihood):
         """Return 1 for the second of two classes, or for class i of more, and 0 for others."""
         code = i if outcome.classes is not None and len(outcome.classes) > 2 else 1
         is_class = (outcome.values == code).astype(np.float64)
-        return Outcome(is_class, None, outcome.scale, self)
+        return Outcome(is_class, outcome.weights, outcome.scale, self)
 
     def is_target(self, values: NDArray[Any], classes: NDArray[Any] | None) -> bool:
         """Take the numbers of classes."""
@@ -86,7 +94,7 @@ class Probit(Likelihood):
 
     def constant_warning(self, outcome: Outcome) -> str:
         label = outcome.classes.tolist()[0] if outcome.classes is not None else None
-        return f"y holds one class only ({label!r}): the model predicts it with probability 1."
+        return f"y contains only one class ({label!r}): the model predicts it with probability 1."
 
     def leaf_sd(self, parameters: CheckedHyperparameters, outcome: Outcome) -> float:
         """Let f span (-3, 3) with k deviations on each side."""
@@ -99,8 +107,9 @@ class Probit(Likelihood):
         noise: NoiseEstimate | None = None,
     ) -> dict[str, Any]:
         """Set the offset so that f = 0 is the share of the class."""
-        offset = float(ndtri(outcome.values.mean()))
-        return {"offset": offset, "sigma": 1.0, "sigma_fixed": True}
+        offset = float(ndtri(np.average(outcome.values, weights=outcome.weights)))
+        name = Probit.name if outcome.weights is None else WeightedProbit.name
+        return {"likelihood": name, "offset": offset, "sigma": 1.0, "sigma_fixed": True}
 
     def unit(self, scale: OutcomeScale) -> str:
         return "1, the standard deviation of the latent noise"
@@ -123,13 +132,31 @@ class Probit(Likelihood):
         )
 
     def log_density(self, y: FloatArray, given: Given) -> FloatArray:
-        """Return the log probability of labels; a weight counts repetitions."""
+        """Return the log probability of labels, times their weights."""
         log_probability = log_ndtr(np.where(y > 0.5, given.f, -given.f))
-        repetitions = 1.0 if given.weights is None else given.weights
-        return np.asarray(repetitions * log_probability, dtype=np.float64)
+        weights = 1.0 if given.weights is None else given.weights
+        return np.asarray(weights * log_probability, dtype=np.float64)
 
     def cdf(self, y: FloatArray, given: Given) -> FloatArray:
         """Return the distribution of 0 and 1."""
         f = given.f
         steps = ndtr(-f) * np.heaviside(y, 0.5) + ndtr(f) * np.heaviside(y - 1.0, 0.5)
         return np.asarray(steps, dtype=np.float64)
+
+
+class WeightedProbit(Probit):
+    """As `Probit`, where some weights are fractions: a row of weight w has likelihood p^w."""
+
+    name = "weighted_probit"
+
+
+def _warn_of_many_numbers(labels: NDArray[Any]) -> None:
+    """Warn if labels look like quantities."""
+    n_classes = len(np.unique(labels)) if labels.dtype.kind in "iuf" else 0
+    if n_classes > MANY_CLASSES:
+        warn_caller(
+            f"y holds {n_classes} different numbers, and a classifier takes each for a class of "
+            "its own. If they are quantities, use ObliqueBARTRegressor, or --task regression on "
+            "the command line; if they are labels, turn them into text.",
+            ManyClassesWarning,
+        )

@@ -34,8 +34,10 @@ NU_RANGE = (10.0, 300.0)
 # Of sigma's prior where the noise is not estimated; CGM section 2.2.4.
 PLAIN_NU = 3.0
 
-# What does not belong to the model: which columns are categories, and whether a fit shows progress.
+# What does not belong to the model: which columns are categories, what becomes of dates, and
+# whether a fit shows progress.
 CATEGORICAL_FEATURES: Literal["auto"] = "auto"
+DATES: Literal["auto"] | None = None
 PROGRESS: Literal["auto"] = "auto"
 
 
@@ -247,11 +249,16 @@ class RunLength:
             n_thin=check_count("n_thin", self.n_thin, 1),
         )
 
-    @property
-    def first_round(self) -> Schedule:
-        """Return the first schedule, which for a given number of draws is the only one."""
-        n_draws = AUTO_DRAWS if self.n_draws == "auto" else self.n_draws
-        return Schedule(self.n_chains, self.n_burn, n_draws, self.n_thin)
+    def first_round(self, n_posteriors: int = 1) -> Schedule:
+        """Return the schedule to begin with; for a number of draws there is no other.
+
+        Many posteriors of a model keep fewer draws each, further apart, of as many sweeps.
+        """
+        if self.n_draws != "auto":
+            return Schedule(self.n_chains, self.n_burn, self.n_draws, self.n_thin)
+        n_draws = auto_draws(n_posteriors)
+        n_thin = self.n_thin * math.ceil(AUTO_DRAWS / n_draws)
+        return Schedule(self.n_chains, self.n_burn, n_draws, n_thin)
 
     def max_sweeps(self, cost: SweepCost | None) -> int:
         """Return how many sweeps a chain may have after further rounds; 0 if there are none.
@@ -265,6 +272,11 @@ class RunLength:
 
 # Draws per chain of an automatic run: enough for quantiles, few enough for small files.
 AUTO_DRAWS = Schedule.n_draws
+# The same where each of several classes has a posterior: for all of them together, and for one of
+# them at least. Files and predictions are as large as all draws together, and draws of a chain that
+# are close to each other say little: docs/decisions/0004-model-files.md has the numbers.
+AUTO_CLASS_DRAWS = 300
+FEWEST_CLASS_DRAWS = 25
 # Of a chain; the number is never reached.
 MAX_SWEEPS = 2**31 - 1
 # CPU seconds of an automatic run, all chains and classes together: about as long as a user will
@@ -300,6 +312,13 @@ RUN_LENGTHS: dict[Task, RunLength] = {
     "regression": RunLength(),
     "classification": RunLength(n_burn=1000),
 }
+
+
+def auto_draws(n_posteriors: int) -> int:
+    """Return the draws per chain of an automatic run, for each of a model's posteriors."""
+    if n_posteriors == 1:
+        return AUTO_DRAWS
+    return max(AUTO_CLASS_DRAWS // n_posteriors, FEWEST_CLASS_DRAWS)
 
 
 def _given(value: Any, otherwise: Any) -> Any:

@@ -1,18 +1,22 @@
-"""Pictures of a fitted model; each function draws on Axes and returns them.
+"""Plots of a fitted model; each function draws on Axes and returns them.
 
-All are readable in black and white: groups differ in marker, line style or lightness, never in
-hue alone.
+All plots are readable in black and white: groups differ in marker, line style or lightness, never
+only in hue.
 """
 
 from obliquebart.plots.checks import calibration, coverage, fit, residuals
-from obliquebart.plots.structure import NoSurfaceError, inclusion, surface, tree
+from obliquebart.plots.columns import effects, importance
+from obliquebart.plots.structure import inclusion, tree
+from obliquebart.plots.surfaces import NoSurfaceError, surface
 from obliquebart.plots.traces import trace
 
 __all__ = [
     "NoSurfaceError",
     "calibration",
     "coverage",
+    "effects",
     "fit",
+    "importance",
     "inclusion",
     "residuals",
     "surface",

@@ -1,18 +1,18 @@
-"""Predictions beside outcomes: fit, residuals, calibration, coverage.
+"""Predictions against outcomes: fit, residuals, calibration, coverage.
 
 Each function takes a fitted model with a table and its outcomes, or an `Evaluation` of them. On
-the training rows all look better than they are.
+the training rows, all of them are too optimistic.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from inspect import cleandoc
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol, cast
 
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.ticker import PercentFormatter
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import binom
 
@@ -22,13 +22,26 @@ from obliquebart.explain.evaluation import (
     RegressionEvaluation,
     evaluate,
 )
-from obliquebart.plots.style import ACCENT, INK, SECOND, documented, legend_above, new_axes
+from obliquebart.plots.style import (
+    ACCENT,
+    INK,
+    SECOND,
+    documented,
+    label_axes,
+    legend_above,
+    new_axes,
+    short_name,
+)
+from obliquebart.plots.subject import class_position, short_probability_of
+from obliquebart.plots.ticks import plain_ticks
 
 __all__ = ["calibration", "coverage", "fit", "residuals"]
 
-# More points than this hide each other.
+# More points than this would overlap too much.
 MAX_POINTS = 400
 N_BINS = 10
+# Groups of probabilities with fewer rows are too noisy.
+SMALLEST_GROUP = 10
 FloatArray = NDArray[np.float64]
 
 
@@ -39,46 +52,97 @@ Parameters
 model : fitted estimator or Evaluation
     What to draw.
 X, y : table and outcomes
-    Unless an Evaluation is given."""
+    Required unless `model` is an Evaluation."""
+_CLASS = """
+class_ : label, optional
+    The class to draw. By default, the second of two classes, or all of more than two together."""
 
 
 class Drawing(Protocol):
-    """Draws an evaluation, or that of a model at rows with known outcomes."""
+    """Draws an evaluation, or a model evaluated on a table with outcomes."""
 
     def __call__(
         self, model: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Axes | None = None
     ) -> Axes: ...
 
 
-def _drawing(draw: Callable[[Any, Axes], None]) -> Drawing:
-    """Make a public function of one that draws an evaluation."""
+class ClassDrawing(Protocol):
+    """Draws an evaluation of all classes, or of one of them."""
+
+    def __call__(
+        self,
+        model: Any,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        class_: Any = None,
+        ax: Axes | None = None,
+    ) -> Axes: ...
+
+
+def _evaluation(model: Any, X: Any, y: ArrayLike | None) -> Evaluation:
+    if isinstance(model, (RegressionEvaluation, ClassEvaluation)):
+        return model
+    if X is None or y is None:
+        raise ValueError("Pass the table X and its outcomes y, or an Evaluation.")
+    return evaluate(model, X, y)
+
+
+def _named_like(public: Any, draw: Callable[..., None], parameters: str) -> Any:
+    """Give a public function the name and documentation of the drawing function."""
+    public.__name__ = public.__qualname__ = draw.__name__
+    public.__doc__ = cleandoc(draw.__doc__ or "") + parameters
+    return documented(f"{draw.__name__}(model.fit(X[:300], y[:300]), X[300:], y[300:])")(public)
+
+
+def _drawing(
+    draw: Callable[[Any, Axes], None], check: Callable[[Evaluation], None] = lambda _: None
+) -> Drawing:
+    """Make a public function of one that draws an evaluation, after a check of it."""
 
     def drawn(
         model: Any, X: Any = None, y: ArrayLike | None = None, *, ax: Axes | None = None
     ) -> Axes:
-        if isinstance(model, (RegressionEvaluation, ClassEvaluation)):
-            evaluation: Evaluation = model
-        elif X is None or y is None:
-            raise ValueError("Pass the table X and its outcomes y, or an Evaluation.")
-        else:
-            evaluation = evaluate(model, X, y)
+        evaluation = _evaluation(model, X, y)
+        check(evaluation)
         ax = new_axes(ax)
         draw(evaluation, ax)
         return ax
 
-    drawn.__name__ = drawn.__qualname__ = draw.__name__
-    drawn.__doc__ = cleandoc(draw.__doc__ or "") + _PARAMETERS
-    return documented(f"{draw.__name__}(model.fit(X[:300], y[:300]), X[300:], y[300:])")(drawn)
+    return cast(Drawing, _named_like(drawn, draw, _PARAMETERS))
+
+
+def _class_drawing(draw: Callable[[Any, Axes, int | None], None]) -> ClassDrawing:
+    """Make a public function from one that draws an evaluation or one of its classes."""
+
+    def drawn(
+        model: Any,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        class_: Any = None,
+        ax: Axes | None = None,
+    ) -> Axes:
+        evaluation = _evaluation(model, X, y)
+        code = None
+        if class_ is not None:
+            classes = getattr(evaluation, "classes", np.zeros(0)).tolist()
+            code = class_position(classes, class_)
+        ax = new_axes(ax)
+        draw(evaluation, ax, code)
+        return ax
+
+    return cast(ClassDrawing, _named_like(drawn, draw, _PARAMETERS + _CLASS))
 
 
 @_drawing
 def fit(evaluation: Evaluation, ax: Axes) -> None:
     """Draw predictions with their intervals against outcomes.
 
-    Regression: the outcome against its prediction, with the interval of a new outcome; outcomes
-    outside it are crosses. Two classes: the probability of the second class with its interval,
-    rows sorted by it, filled markers above for rows of that class, open ones below for the
-    others. More classes: the probability that the model gave to the label of each row.
+    Regression: outcomes against predictions, with intervals of a new outcome; outcomes outside
+    are crosses. Two classes: the probability of the second class with its interval, with rows
+    sorted by probability; filled markers above are rows of that class, open markers below are
+    rows of the other. More classes: the predicted probability of each row's true class.
     """
     if isinstance(evaluation, RegressionEvaluation):
         _fit_of_regression(evaluation, ax)
@@ -100,7 +164,7 @@ def _fit_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
         "o",
         ms=3.5,
         color=ACCENT,
-        label=f"y in its {evaluation.coverage:.0%} interval",
+        label=f"in its {evaluation.coverage:.0%} interval",
     )
     ax.plot(
         mean[~inside],
@@ -113,7 +177,9 @@ def _fit_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
     )
     ends = [min(mean.min(), observed.min()), max(mean.max(), observed.max())]
     ax.plot(ends, ends, color=INK, lw=1.0, ls="--")
-    ax.set(xlabel="predicted (posterior mean)", ylabel="observed y")
+    name = _name(evaluation)
+    label_axes(ax, x=f"predicted {name}", y=f"observed {name}")
+    plain_ticks(ax, x="number", y="number")
     legend_above(ax)
 
 
@@ -131,7 +197,7 @@ def _fit_of_two_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
         lw=0,
         label=f"{evaluation.coverage:.0%} interval",
     )
-    ax.plot(rank, mean, color=ACCENT, lw=2, label="posterior mean")
+    ax.plot(rank, mean, color=ACCENT, lw=2, label="prediction")
     for code, height, face in ((1, 1.05, INK), (0, -0.05, "none")):
         has = evaluation.codes[order] == code
         ax.plot(
@@ -142,14 +208,13 @@ def _fit_of_two_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
             mfc=face,
             mec=INK,
             mew=0.8,
-            label=f"row of {evaluation.classes[code]}",
+            label=f"is {short_name(str(evaluation.classes[code]))}",
         )
-    ax.set(
-        xlabel="rows by probability",
-        ylabel=f"P({evaluation.classes[1]})",
-        ylim=(-0.12, 1.12),
-        xticks=[],
-    )
+    shown = short_probability_of(evaluation.classes[1], evaluation.target)
+    label_axes(ax, x="rows, sorted by probability", y=shown)
+    ax.set_ylim(-0.12, 1.12)
+    plain_ticks(ax, y="percent")
+    ax.set_xticks([])
     legend_above(ax)
 
 
@@ -164,26 +229,28 @@ def _fit_of_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
     ax.hlines(position, first, third, color=ACCENT, lw=7, alpha=0.6, label="half")
     ax.plot(median, position, "o", color=INK, ms=6, label="median")
     names = [
-        f"{evaluation.classes[code]} ({len(group)})"
+        f"{short_name(str(evaluation.classes[code]))} ({len(group)})"
         for code, group in zip(shown, groups, strict=True)
     ]
     ax.set_yticks(position, names)
-    ax.set(xlabel="probability of the row's own class", xlim=(-0.02, 1.02))
+    label_axes(ax, x=f"probability of the true {_name(evaluation)}")
+    ax.set_xlim(-0.02, 1.02)
+    plain_ticks(ax, x="percent")
     ax.set_ylim(len(shown) - 0.5, -0.5)
     legend_above(ax, 3)
 
 
-@_drawing
-def residuals(evaluation: Evaluation, ax: Axes) -> None:
-    """Draw what is left over.
+@_class_drawing
+def residuals(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
+    """Draw residuals.
 
     Regression: residuals against predictions, with ±2 σ and the median of each tenth of the rows;
-    the median should stay near zero. Classification: the mean of (row has the class) minus its
-    probability, by probability, with ±2 standard errors.
+    the median should stay near zero. Classification: the observed share of the class minus its
+    predicted probability, by probability, with ±2 standard errors.
     """
     ax.axhline(0.0, color=INK, lw=1.0, ls="--")
     if isinstance(evaluation, ClassEvaluation):
-        _residuals_of_classes(evaluation, ax)
+        _residuals_of_classes(evaluation, ax, code)
     else:
         _residuals_of_regression(evaluation, ax)
 
@@ -191,7 +258,8 @@ def residuals(evaluation: Evaluation, ax: Axes) -> None:
 def _residuals_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
     some = _spread(len(evaluation.y), 2 * MAX_POINTS)
     sigma = evaluation.sigma
-    ax.axhspan(-2 * sigma, 2 * sigma, color=INK, alpha=0.08, lw=0, label="±2 σ")
+    noise = "±2 sd of the noise"
+    ax.axhspan(-2 * sigma, 2 * sigma, color=INK, alpha=0.08, lw=0, label=noise)
     ax.plot(evaluation.mean[some], evaluation.residual[some], "o", ms=3, color=ACCENT, alpha=0.6)
     order = np.argsort(evaluation.mean, kind="stable")
     groups = [g for g in np.array_split(order, N_BINS) if len(g)]
@@ -203,33 +271,37 @@ def _residuals_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None
         mec=INK,
         ms=6,
         lw=2,
-        label="median of a tenth",
+        label="median of a tenth of the rows",
     )
-    ax.set(xlabel="predicted (posterior mean)", ylabel="observed - predicted")
+    name = _name(evaluation)
+    label_axes(ax, x=f"predicted {name}", y=f"{name}, observed - predicted")
+    plain_ticks(ax, x="number", y="number")
     legend_above(ax)
 
 
-def _residuals_of_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
-    mean, share, count, _, _ = _binned(evaluation)
-    error = np.sqrt(np.maximum(mean * (1.0 - mean), 1e-12) / count)
-    ax.fill_between(mean, -2 * error, 2 * error, color=INK, alpha=0.1, lw=0, label="±2 errors")
-    ax.plot(mean, share - mean, "o-", color=ACCENT, label="observed - predicted")
-    ax.set(xlabel=_probability_label(evaluation), ylabel="observed share - probability")
+def _residuals_of_classes(evaluation: ClassEvaluation, ax: Axes, code: int | None) -> None:
+    groups = _groups(evaluation, code)
+    mean, share = groups.mean, groups.share
+    error = np.sqrt(np.maximum(mean * (1.0 - mean), 1e-12) / groups.size)
+    ax.fill_between(mean, -2 * error, 2 * error, color=INK, alpha=0.1, lw=0, label="chance")
+    ax.plot(mean, share - mean, "o-", color=ACCENT, label="a group of rows")
+    label_axes(ax, x=f"predicted {_probability(evaluation, code)}", y="true share - predicted")
+    plain_ticks(ax, x="percent", y="percent")
     legend_above(ax)
 
 
-@_drawing
-def calibration(evaluation: Evaluation, ax: Axes) -> None:
-    """Draw whether probabilities come true.
+@_class_drawing
+def calibration(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
+    """Draw calibration: whether predicted probabilities match observed frequencies.
 
     Regression: a histogram of the predictive probability of an outcome below the observed one.
-    Flat is right; a hump in the middle means intervals that are too wide, high ends ones that are
-    too narrow. The band holds 95% of the bars of a right model. Classification: the share of rows
-    that have the class against its probability, with the band for a right model; of two classes
-    the second of `classes_`, of more all of them together.
+    It should be flat; a hump in the middle means that intervals are too wide, high ends that they
+    are too narrow. The band contains 95% of the bars of a correct model. Classification: the
+    observed share of the class against its predicted probability, in groups of rows with similar
+    probabilities, with the band of a correct model.
     """
     if isinstance(evaluation, ClassEvaluation):
-        _reliability(evaluation, ax)
+        _reliability(evaluation, ax, code)
     else:
         _pit_histogram(evaluation, ax)
 
@@ -247,55 +319,65 @@ def _pit_histogram(evaluation: RegressionEvaluation, ax: Axes) -> None:
         edgecolor=INK,
         alpha=0.55,
     )
-    ax.axhspan(low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is right")
+    ax.axhspan(low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is correct")
     ax.axhline(1.0, color=INK, lw=1.0, ls="--")
-    ax.set(xlabel="predictive probability of an outcome below y", ylabel="density", xlim=(0.0, 1.0))
+    name = _name(evaluation)
+    label_axes(
+        ax, x=f"predicted probability of a value below the observed {name}", y="rows / expected"
+    )
+    ax.set_xlim(0.0, 1.0)
+    plain_ticks(ax, x="percent", y="number")
     ax.set_ylim(0.0, 1.05 * max(float(counts.max()) * N_BINS / n_rows, high))
     legend_above(ax)
 
 
-def _reliability(evaluation: ClassEvaluation, ax: Axes) -> None:
-    mean, share, count, low, high = _binned(evaluation)
-    ax.plot([0, 1], [0, 1], color=INK, lw=1.0, ls="--")
-    ax.fill_between(mean, low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is right")
-    ax.plot(mean, share, "o-", color=ACCENT, ms=6, label=f"ten groups of {count.max():.0f}")
-    ax.set(
-        xlabel=_probability_label(evaluation),
-        ylabel="share of rows that have the class",
-        xlim=(-0.02, 1.02),
-        ylim=(-0.02, 1.02),
+def _reliability(evaluation: ClassEvaluation, ax: Axes, code: int | None) -> None:
+    groups = _groups(evaluation, code)
+    end = min(1.0, 1.08 * max(groups.mean.max(), groups.share.max(), groups.high.max()))
+    ax.plot([0, end], [0, end], color=INK, lw=1.0, ls="--")
+    ax.fill_between(
+        groups.mean,
+        groups.low,
+        groups.high,
+        color=INK,
+        alpha=0.12,
+        lw=0,
+        label="95% if the model is correct",
     )
+    ax.plot(groups.mean, groups.share, "o-", color=ACCENT, ms=6, label="a group of rows")
+    margin = 0.02 * end
+    label_axes(ax, x=f"predicted {_probability(evaluation, code)}", y="true share of the group")
+    ax.set(xlim=(-margin, end + margin), ylim=(-margin, end + margin))
+    plain_ticks(ax, x="percent", y="percent")
     legend_above(ax)
 
 
-@_drawing
-def coverage(evaluation: Evaluation, ax: Axes) -> None:
-    """Draw how many outcomes lie in central intervals of every probability (regression).
-
-    Above the line the intervals are too wide, below it too narrow. The band holds 95% of the
-    curves' heights for a right model.
-    """
+def _check_regression(evaluation: Evaluation) -> None:
     if isinstance(evaluation, ClassEvaluation):
         raise ValueError(
             "Labels have no intervals that could cover them: use plots.calibration for classes."
         )
+
+
+@partial(_drawing, check=_check_regression)
+def coverage(evaluation: RegressionEvaluation, ax: Axes) -> None:
+    """Draw how many outcomes lie in central intervals of every probability (regression).
+
+    Above the line, intervals are too wide; below it, too narrow. The band contains 95% of the
+    curves of a correct model at each probability.
+    """
     level = np.linspace(0.0, 1.0, 101)
     n_rows = len(evaluation.y)
     low, high = (binom.ppf(q, n_rows, level) / n_rows for q in (0.025, 0.975))
     ax.fill_between(
-        level, low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is right"
+        level, low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is correct"
     )
     ax.plot([0, 1], [0, 1], color=INK, lw=1.0, ls="--")
     observed = [evaluation.coverage_at(value) for value in level]
     ax.plot(level, observed, color=ACCENT, lw=2.2, label="observed")
-    ax.xaxis.set_major_formatter(PercentFormatter(1.0))
-    ax.yaxis.set_major_formatter(PercentFormatter(1.0))
-    ax.set(
-        xlabel="probability of the interval",
-        ylabel="outcomes in it",
-        xlim=(0.0, 1.0),
-        ylim=(0.0, 1.0),
-    )
+    label_axes(ax, x="probability of the interval", y="rows inside")
+    ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
+    plain_ticks(ax, x="percent", y="percent")
     legend_above(ax)
 
 
@@ -303,21 +385,53 @@ def _spread(n_rows: int, n_points: int = MAX_POINTS) -> NDArray[np.intp]:
     return np.unique(np.linspace(0, n_rows - 1, min(n_rows, n_points)).round().astype(np.intp))
 
 
-def _probability_label(evaluation: ClassEvaluation) -> str:
-    if len(evaluation.classes) == 2:
-        return f"predicted P({evaluation.classes[1]})"
-    return "predicted probability, all classes"
+def _name(evaluation: Evaluation) -> str:
+    nameless = "class" if isinstance(evaluation, ClassEvaluation) else "y"
+    return short_name(evaluation.target or nameless)
 
 
-def _binned(
-    evaluation: ClassEvaluation,
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, FloatArray]:
-    """Return for ten groups of equal size: mean probability, share, size, and the share's band."""
-    probability, true = evaluation.pairs()
+def _probability(evaluation: ClassEvaluation, code: int | None) -> str:
+    if code is None and len(evaluation.classes) != 2:
+        return f"probability of each {_name(evaluation)}"
+    return short_probability_of(evaluation.classes[1 if code is None else code], evaluation.target)
+
+
+class _Groups(NamedTuple):
+    """Groups of rows with similar probabilities, sorted by probability."""
+
+    mean: FloatArray
+    """Mean probability."""
+    share: FloatArray
+    """Share of rows that have the class."""
+    size: FloatArray
+    """Rows."""
+    low: FloatArray
+    """2.5% quantile of the share under a correct model."""
+    high: FloatArray
+    """97.5% quantile of the share under a correct model."""
+
+
+def _groups(evaluation: ClassEvaluation, code: int | None) -> _Groups:
+    """Divide the range of the probabilities into ten groups and merge groups of too few rows.
+
+    Groups of equal size would cluster where most probabilities are, usually near zero.
+    """
+    probability, true = evaluation.pairs(code)
+    edges = np.linspace(probability.min(), probability.max(), N_BINS + 1)[1:-1]
     order = np.argsort(probability, kind="stable")
-    groups = [group for group in np.array_split(order, N_BINS) if len(group)]
+    number = np.searchsorted(edges, probability[order], side="right")
+    groups: list[NDArray[np.intp]] = []
+    for bin_number in range(N_BINS):
+        rows = order[number == bin_number]
+        if groups and (len(groups[-1]) < SMALLEST_GROUP or len(rows) == 0):
+            groups[-1] = np.concatenate([groups[-1], rows])
+        else:
+            groups.append(rows)
+    if len(groups) > 1 and len(groups[-1]) < SMALLEST_GROUP:
+        *groups, before, last = groups
+        groups.append(np.concatenate([before, last]))
     mean = np.array([probability[group].mean() for group in groups])
     share = np.array([true[group].mean() for group in groups])
-    count = np.array([len(group) for group in groups], dtype=np.float64)
-    low, high = (binom.ppf(q, count, mean) / count for q in (0.025, 0.975))
-    return mean, share, count, low, high
+    size = np.array([len(group) for group in groups], dtype=np.float64)
+    low, high = (binom.ppf(q, size, mean) / size for q in (0.025, 0.975))
+    return _Groups(mean, share, size, low, high)

@@ -1,27 +1,40 @@
-"""What all pictures share: colours, new Axes, the posterior of a model."""
+"""What all plots share: colours, new Axes, legends, labels."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib import pyplot as plt
+from matplotlib.font_manager import FontProperties
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from obliquebart.posterior.posterior import Posterior
-
 Function = TypeVar("Function", bound=Callable[..., Any])
 
-# Lines, text and frames. A page may replace it by its own text colour.
+# The colour of lines, text and frames. A page can replace it by its own text colour.
 INK = "#1b1b1f"
-# A dark and a light colour, told apart without their hue.
+# The width of a character relative to the font size.
+CHARACTER = 0.56
+# The width of the mark in a legend entry, in characters.
+MARK = 6
+# A dark and a light colour that differ without their hue.
 ACCENT = "#2f6fb3"
 SECOND = "#e39a2d"
+# Chains and classes. The colours are those of Okabe and Ito, which most eyes can tell apart, but
+# with a brighter purple, and without the yellow, which is too light on white. Two with the same
+# dashes differ in lightness.
+PALETTE = (
+    *("#0072b2", "#d55e00", "#009e73", "#d030d8"),
+    *("#56b4e9", "#e69f00", "#882255", "#1b1b1f"),
+)
+DASHES = ("-", "--", "-.", ":")
 
 _STYLE: Any = {
     "figure.facecolor": "none",
@@ -42,7 +55,7 @@ _STYLE: Any = {
 
 _DOCUMENTATION = """
 ax : Axes, optional
-    Where to draw.
+    Axes to draw on; by default, those of a new figure.
 
 Returns
 -------
@@ -59,7 +72,7 @@ Examples
 
 
 def documented(call: str) -> Callable[[Function], Function]:
-    """Add to a docstring what all pictures share: `ax`, the result, an example with this call."""
+    """Add to a docstring what all plots share: `ax`, the result, an example with this call."""
 
     def add(function: Function) -> Function:
         function.__doc__ = cleandoc(function.__doc__ or "") + _DOCUMENTATION.format(call=call)
@@ -70,7 +83,7 @@ def documented(call: str) -> Callable[[Function], Function]:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in the colours of a page with a background of its own."""
+    """Draw in colours that work on any page background."""
     with mpl.rc_context(_STYLE):
         yield
 
@@ -83,35 +96,70 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
 
 
 def legend_above(ax: Axes, n_columns: int = 2, title: str | None = None) -> None:
-    """Put the legend above the frame, where it covers nothing."""
+    """Put the legend above the frame, where it covers nothing, in as many columns as fit."""
+    lengths = [len(text) + MARK for text in ax.get_legend_handles_labels()[1]]
+    room = _characters(ax)
+    fitting = [
+        n
+        for n in range(n_columns, 1, -1)
+        if sum(max(column, default=0) for column in np.array_split(lengths, n)) <= room
+    ]
     ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
         borderaxespad=0.2,
-        ncols=n_columns,
+        ncols=fitting[0] if fitting else 1,
         title=title,
         frameon=False,
         alignment="left",
     )
 
 
-def chain_styles(n_chains: int) -> list[dict[str, Any]]:
-    """Return a colour and a line style for each chain, from dark to light."""
-    shades = mpl.colormaps["cividis"]
-    dashes = ("-", "--", "-.", ":")
+def title_above(ax: Axes, text: str, value: str = "") -> None:
+    """Write a title with a value behind it, or below it where one line has no room for both."""
+    size = FontProperties(size=mpl.rcParams["axes.titlesize"]).get_size_in_points()
+    room = max(int(_characters(ax) * float(mpl.rcParams["font.size"]) / size), 12)
+    line = f"{text}    {value}" if value else text
+    lines = (
+        [line] if len(line) <= room else [*textwrap.wrap(text, room), *([value] if value else [])]
+    )
+    ax.set_title("\n".join(lines), loc="left")
+
+
+def label_axes(ax: Axes, *, x: str | None = None, y: str | None = None) -> None:
+    """Label the axes, wrapping labels that are longer than the axis."""
+    for axis, text, upright in ((ax.xaxis, x, False), (ax.yaxis, y, True)):
+        if text is not None:
+            axis.set_label_text(textwrap.fill(text, max(_characters(ax, upright), 12)))
+
+
+def _characters(ax: Axes, upright: bool = False) -> int:
+    """Return approximately how many characters fit along an axis."""
+    box, figure = ax.get_position(original=True), ax.figure
+    pixels = figure.bbox.height * box.height if upright else figure.bbox.width * box.width
+    length = 72.0 * pixels / figure.dpi
+    return int(length / (CHARACTER * float(mpl.rcParams["font.size"])))
+
+
+def line_styles(n_lines: int) -> list[dict[str, Any]]:
+    """Return a colour and a line style for each chain or class."""
     return [
-        {"color": shades(0.05 + 0.65 * c / max(n_chains - 1, 1)), "linestyle": dashes[c % 4]}
-        for c in range(n_chains)
+        {
+            "color": PALETTE[i % len(PALETTE)],
+            "linestyle": DASHES[(i + i // len(PALETTE)) % len(DASHES)],
+        }
+        for i in range(n_lines)
     ]
 
 
-def posterior_of(model: Any) -> Posterior:
-    """Return a posterior, given itself or a model that has one."""
-    if hasattr(model, "trace"):
-        return cast("Posterior", model)
-    if len(getattr(model, "posteriors_", [None])) != 1:
-        raise ValueError(
-            "A model of this many classes has no or several posteriors: pass one of "
-            "model.posteriors_."
-        )
-    return cast("Posterior", model.posterior_)
+def short_name(name: str, most: int = 24) -> str:
+    """Return a name, shortened in the middle if it is too long for a plot.
+
+    Examples
+    --------
+    >>> short_name("number_of_bedrooms_on_the_first_floor")
+    'number_of_be…first_floor'
+    """
+    if len(name) <= most:
+        return name
+    return f"{name[: most // 2]}…{name[len(name) - most + most // 2 + 1 :]}"

@@ -1,9 +1,9 @@
-"""The posterior as ArviZ keeps it: InferenceData in ArviZ 0.x, a DataTree in 1.x."""
+"""Export of a posterior to ArviZ: InferenceData in ArviZ 0.x, a DataTree in 1.x."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
 from obliquebart import _core
-from obliquebart.likelihood import Given, Likelihood
+from obliquebart.likelihood import Given
 from obliquebart.posterior.diagnostics import choose_rows, scalar_names
 from obliquebart.sampling.memory import require_memory
 from obliquebart.validation import check_weights
@@ -24,20 +24,25 @@ Groups = dict[str, dict[str, Any]]
 
 
 class Observed(NamedTuple):
-    """The outcomes that the user gave, their weights, and what draws new ones."""
+    """The user's outcomes, their weights, and the generator for new outcomes."""
 
     y: Any
     sample_weight: Any
     random_state: Any
 
-    def checked(self, likelihood: Likelihood, n_rows: int) -> Observed:
-        """Return arrays and a generator."""
+    def require_table(self, X: Any) -> None:
+        """Raise ValueError if there are outcomes or weights but no table."""
+        if X is None and (self.y is not None or self.sample_weight is not None):
+            raise ValueError("y and sample_weight require X: pass the table they belong to.")
+
+    def checked(self, check_y: Callable[[Any, int], NDArray[Any]], n_rows: int) -> Observed:
+        """Return arrays and a generator; `check_y` is called with y and the number of rows."""
         weights = check_weights(self.sample_weight, n_rows)
         if weights is None:
             weights = np.ones(n_rows)
         if not weights.all():
-            raise ValueError("sample_weight is 0 in some rows: leave these rows out of X and y.")
-        y = None if self.y is None else likelihood.check_observed(self.y, n_rows)
+            raise ValueError("sample_weight is 0 in some rows: drop these rows from X and y.")
+        y = None if self.y is None else check_y(self.y, n_rows)
         return Observed(y, weights, check_random_state(self.random_state))
 
 
@@ -45,42 +50,50 @@ def to_arviz(
     posterior: Posterior, X: Any, observed: Observed, rows: int | Sequence[int], n_jobs: int | None
 ) -> Any:
     """Export a posterior; see `Posterior.to_arviz`."""
-    arviz = _import_arviz()
-    if X is None and (observed.y is not None or observed.sample_weight is not None):
-        raise ValueError("y and sample_weight need the table X that they belong to.")
+    arviz = import_arviz()
+    observed.require_table(X)
     shape = (posterior.n_chains, posterior.n_draws)
-    groups: Groups = {
-        "posterior": {name: posterior.trace[name] for name in scalar_names(posterior)},
-        "sample_stats": {
-            name: values
-            for name, values in posterior.trace.items()
-            if name in {f"accept_{move}" for move in _core.MOVES} | {"n_leaves", "depth"}
-            and not np.isnan(values).all()
-        },
-    }
+    groups = trace_groups(posterior)
     coords: dict[str, Any] = {}
     dims: dict[str, list[str]] = {}
     if X is not None:
         columns = posterior.encode(X)
         chosen = choose_rows(rows, columns.n_rows)
-        observed = observed.checked(posterior.likelihood, columns.n_rows)
-        require_memory(
-            24.0 * shape[0] * shape[1] * columns.n_rows,
-            f"ArviZ's groups of {shape[0] * shape[1]} draws at {columns.n_rows} rows",
-            "Pass fewer rows.",
-        )
+        observed = observed.checked(posterior.likelihood.check_observed, columns.n_rows)
+        require_groups_memory(shape[0] * shape[1], columns.n_rows, n_arrays=3)
         f = posterior.predict(X, n_jobs=n_jobs).reshape(*shape, columns.n_rows)
         if chosen.size:
             groups["posterior"]["f"] = f[..., chosen]
         groups |= _outcome_groups(posterior, observed, f)
         coords = {"row": np.arange(columns.n_rows), "f_row": chosen}
         dims = {"f": ["f_row"], "y": ["row"]}
-    groups = {name: variables for name, variables in groups.items() if variables}
-    return _build(arviz, groups, coords, dims)
+    return build(arviz, groups, coords, dims)
+
+
+def trace_groups(posterior: Posterior) -> Groups:
+    """Return the groups that need no table: the scales, and statistics of the sweeps."""
+    stats = {f"accept_{move}" for move in _core.MOVES} | {"n_leaves", "depth"}
+    return {
+        "posterior": {name: posterior.trace[name] for name in scalar_names(posterior)},
+        "sample_stats": {
+            name: values
+            for name, values in posterior.trace.items()
+            if name in stats and not np.isnan(values).all()
+        },
+    }
+
+
+def require_groups_memory(n_draws: int, n_rows: int, n_arrays: int) -> None:
+    """Raise MemoryError if the arrays of draws by rows do not fit in memory."""
+    require_memory(
+        8.0 * n_arrays * n_draws * n_rows,
+        f"Exporting {n_draws} draws at {n_rows} rows to ArviZ",
+        "Pass fewer rows.",
+    )
 
 
 def _outcome_groups(posterior: Posterior, observed: Observed, f: FloatArray) -> Groups:
-    """Draw a new outcome for each f, and rate the observed one where there is one."""
+    """Draw a new outcome for each f, and compute the log likelihood of observed outcomes."""
     likelihood, y = posterior.likelihood, observed.y
     noise = likelihood.noise_of(posterior.trace, (*f.shape[:-1], 1))
     given = Given(f, noise, observed.sample_weight)
@@ -93,10 +106,11 @@ def _outcome_groups(posterior: Posterior, observed: Observed, f: FloatArray) -> 
     return groups
 
 
-def _import_arviz() -> Any:
+def import_arviz() -> Any:
+    """Import ArviZ; the error says how to install it."""
     try:
         with warnings.catch_warnings():
-            # Once a day 0.23 announces 1.0; both are supported.
+            # Version 0.23 announces 1.0 once a day; both are supported.
             warnings.simplefilter("ignore", FutureWarning)
             import arviz
     except ImportError as error:
@@ -106,8 +120,11 @@ def _import_arviz() -> Any:
     return arviz
 
 
-def _build(arviz: Any, groups: Groups, coords: dict[str, Any], dims: dict[str, list[str]]) -> Any:
+def build(arviz: Any, groups: Groups, coords: dict[str, Any], dims: dict[str, list[str]]) -> Any:
+    """Return the non-empty groups in the format of the installed ArviZ."""
     from obliquebart import __version__
+
+    groups = {name: variables for name, variables in groups.items() if variables}
 
     attributes = {"inference_library": "obliquebart", "inference_library_version": __version__}
     if int(arviz.__version__.partition(".")[0]) >= 1:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -11,39 +11,59 @@ from obliquebart.table.encoded import EncodedTable
 
 
 class ClassProbabilities:
-    """Means, intervals and draws of the probabilities of all classes.
+    """Means, quantiles and draws of the probabilities of all classes.
 
-    There is no posterior for a single class, one (of the second class) for two, one per class for
-    more. The probability of each against the rest is then divided by their sum, draw by draw, so
-    that means and intervals are those of the normalised draws. `n_draws` counts the draws in all.
+    A single class has no posterior, two classes have one (of the second class), and more classes
+    have one each. In the last case, each draw of the probabilities of classes against the rest is
+    divided by its sum; means and intervals are those of the normalised draws. Class weights
+    multiply every draw before it is normalised. `n_draws` is the total number of draws.
     """
 
-    def __init__(self, posteriors: list[Posterior], n_classes: int, n_draws: int) -> None:
+    def __init__(
+        self,
+        posteriors: list[Posterior],
+        n_classes: int,
+        n_draws: int,
+        weights: FloatArray | None = None,
+    ) -> None:
         self._posteriors = posteriors
         self._n_classes = n_classes
         self._n_draws = n_draws
+        self._weights = weights
+
+    @property
+    def _is_plain_pair(self) -> bool:
+        """Whether the posterior directly gives the probability of the second of two classes."""
+        return self._n_classes == 2 and self._weights is None
 
     def mean(self, columns: EncodedTable, n_jobs: int | None) -> FloatArray:
         """Return posterior means, shape (rows, classes)."""
         out = np.ones((columns.n_rows, self._n_classes))
-        if self._n_classes == 2:
+        if self._is_plain_pair:
             out[:, 1] = self._posteriors[0].summarise(columns, n_jobs=n_jobs).mean
             out[:, 0] = 1.0 - out[:, 1]
-        elif self._n_classes > 2:
+        elif self._n_classes > 1:
             for rows, draws in self._blocks(columns, n_jobs):
                 out[rows] = draws.mean(axis=0)
         return out
 
     def interval(self, columns: EncodedTable, tail: float, n_jobs: int | None) -> FloatArray:
         """Return the quantiles `tail` and `1 - tail`, shape (rows, classes, 2)."""
-        ends = (tail, 1.0 - tail)
-        out = np.ones((columns.n_rows, self._n_classes, 2))
-        if self._n_classes == 2:
-            out[:, 1] = self._posteriors[0].summarise(columns, ends, n_jobs=n_jobs).quantiles
-            out[:, 0] = 1.0 - out[:, 1, ::-1]
-        elif self._n_classes > 2:
+        return self.quantiles(columns, (tail, 1.0 - tail), n_jobs)
+
+    def quantiles(
+        self, columns: EncodedTable, levels: Sequence[float], n_jobs: int | None
+    ) -> FloatArray:
+        """Return posterior quantiles, shape (rows, classes, levels)."""
+        out = np.ones((columns.n_rows, self._n_classes, len(levels)))
+        if self._is_plain_pair:
+            both = [*levels, *(1.0 - level for level in levels)]
+            found = self._posteriors[0].summarise(columns, both, n_jobs=n_jobs).quantiles
+            out[:, 1] = found[:, : len(levels)]
+            out[:, 0] = 1.0 - found[:, len(levels) :]
+        elif self._n_classes > 1:
             for rows, draws in self._blocks(columns, n_jobs):
-                out[rows] = np.moveaxis(np.quantile(draws, ends, axis=0), 0, -1)
+                out[rows] = np.moveaxis(np.quantile(draws, levels, axis=0), 0, -1)
         return out
 
     def draws(self, columns: EncodedTable, n_jobs: int | None) -> FloatArray:
@@ -63,8 +83,16 @@ class ClassProbabilities:
             draws = np.stack([probabilities for _, probabilities in blocks], axis=-1)
             if self._n_classes == 2:
                 draws = np.concatenate([1.0 - draws, draws], axis=-1)
-            else:
-                # All classes at probability 0 in float64 would leave 0 / 0.
-                draws = np.maximum(draws, np.finfo(np.float64).tiny)
-                draws /= draws.sum(axis=-1, keepdims=True)
+            if not self._is_plain_pair:
+                draws = self._normalised(draws)
             yield blocks[0][0], draws
+
+    def _normalised(self, draws: FloatArray) -> FloatArray:
+        """Multiply by the weights, and divide by the sum over the classes."""
+        # If all probabilities were 0 in float64, the result would be 0 / 0.
+        draws = np.maximum(draws, np.finfo(np.float64).tiny)
+        if self._weights is not None:
+            # The largest weight is one, so that not all products underflow.
+            draws *= self._weights / self._weights.max()
+        draws /= draws.sum(axis=-1, keepdims=True)
+        return draws

@@ -1,7 +1,7 @@
-"""How far from the end of endless chains are the predictions of these? In NumPy alone.
+"""How far are these predictions from those of an infinitely long run? In NumPy alone.
 
-`fit` asks at the end of every run, so this module does without ArviZ, whose import takes longer
-than the answer. Everything is computed for all rows at once.
+`fit` computes this after every run, so this module avoids ArviZ, whose import takes longer than
+the computation. Everything is computed for all rows at once.
 """
 
 from __future__ import annotations
@@ -16,45 +16,45 @@ from numpy.typing import ArrayLike, NDArray
 FloatArray = NDArray[np.float64]
 Tier = Literal["fine", "more", "apart"]
 
-# Two halves of two draws each: shorter chains have no R-hat.
+# Two halves of two draws each; R-hat is undefined for shorter chains.
 SMALLEST_CHAIN = 4
-# A single chain is cut into as many batches as the default has chains. Few long ones: batches must
-# be long against the memory of the chain, which is hundreds of sweeps in an ensemble of trees.
+# A single chain is cut into as many batches as the default number of chains. Batches must be much
+# longer than the autocorrelation time, which is hundreds of sweeps, so there are few of them.
 N_BATCHES = 8
 
 # The limits were chosen on fits whose true error is known from long chains, and checked on others:
 # benchmarks/verdict.py, with its table in docs/howto/convergence.md.
-# Predictions are fine where Monte Carlo adds at most one hundredth to their variance: an interval
-# of a new outcome would have to be half a percent wider, and nobody sees the difference.
+# Predictions are fine if Monte Carlo adds at most one percent to their variance: an interval of a
+# new outcome would be only half a percent wider.
 FINE_SHARE = 0.01
-# Up to here intervals of f cover what they should, where the share is small.
+# Up to this limit intervals of f have the right coverage, if the share is small.
 FINE_RHAT = 1.1
-# Scales move slowly, and up to here that shows neither in errors nor in intervals.
+# Scales mix slowly; up to this limit it affects neither errors nor intervals.
 FINE_SCALE_RHAT = 1.5
-# Beyond one of these a run of the same kind would have to be more than five times as long, and the
-# error is more often 10% than 1%.
+# Beyond one of these limits, the run would have to be more than five times as long, and the error
+# is closer to 10% than to 1%.
 APART_SHARE = 0.05
 APART_RHAT = 1.3
-# An automatic run stops where these hold: stricter than "fine", so that it is fine with certainty.
+# An automatic run stops when it meets these limits, which are stricter than those of "fine".
 ARRIVED_SHARE = 0.01
 ARRIVED_RHAT = 1.015
 ARRIVED_SCALE_RHAT = 1.1
 
 
 class Convergence(NamedTuple):
-    """How well the chains know f at some rows, and the scales; NaN where it cannot be told.
+    """Convergence of f at some rows and of the scales; NaN if chains are too short to tell.
 
     The *share* of a variance is relative to the predictive variance: the posterior variance of f
     plus that of the noise.
     """
 
     mc_share: float
-    """The variance of the overall mean of f because chains are finite, as a share; mean over
-    rows. Disagreement between chains is part of it."""
+    """The Monte Carlo variance of the overall mean of f, as a share; mean over rows. It includes
+    disagreement between chains."""
     between_share: float
     """The variance of the chains' means beyond what their movement explains, as a share; mean
-    over rows. Their movement is how far the two halves of a chain are apart. It stays where it is
-    however long the chains are, if each is caught in a place of its own. 0 for one chain."""
+    over rows. Movement is the difference between the two halves of a chain. If each chain is stuck
+    in a different place, this share does not shrink with longer chains. 0 for one chain."""
     rhat_f: float
     """Split R-hat of f; median over rows."""
     scale_rhat: dict[str, float]
@@ -69,7 +69,7 @@ class Convergence(NamedTuple):
 
     @property
     def tier(self) -> Tier:
-        """What a user can do with the fit; "more" where that cannot be told."""
+        """What the fit is good for; "more" if that is unknown."""
         if self._within(FINE_SHARE, FINE_RHAT, FINE_SCALE_RHAT):
             return "fine"
         return "apart" if self.mc_share > APART_SHARE or self.rhat_f > APART_RHAT else "more"
@@ -90,7 +90,7 @@ class Convergence(NamedTuple):
 def measure_convergence(
     f: FloatArray, noise_variance: ArrayLike, scales: Mapping[str, FloatArray]
 ) -> Convergence:
-    """Return how well the chains know f at some rows, and the scales.
+    """Measure the convergence of f at some rows and of the scales.
 
     Parameters
     ----------
@@ -100,12 +100,12 @@ def measure_convergence(
         Posterior mean of the variance of the noise, in the square of f's units; 1 on the probit
         scale.
     scales : dict of str to ndarray of shape (n_chains, n_draws)
-        Draws of sigma and leaf_sd, where they are sampled.
+        Draws of sigma and leaf_sd, if they are sampled.
 
     Returns
     -------
     Convergence
-        All NaN where a chain has fewer than four draws.
+        All NaN if a chain has fewer than four draws.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def measure_convergence(
 def standard_error(draws: FloatArray) -> float:
     """Return the Monte Carlo standard error of means, root mean square over rows.
 
-    `draws` has the shape (n_chains, n_draws, n_rows); NaN where chains are too short to tell.
+    `draws` has the shape (n_chains, n_draws, n_rows). The result is NaN if chains are too short.
     """
     if draws.shape[1] < SMALLEST_CHAIN or draws.shape[2] == 0:
         return math.nan
@@ -149,8 +149,8 @@ def standard_error(draws: FloatArray) -> float:
 def split_rhat(draws: FloatArray) -> FloatArray:
     """Return the plain split R-hat of draws of shape (n_chains, n_draws, ...).
 
-    The chains' halves are compared as if they were chains. It is 1 for a constant, and infinite
-    where chains stand still at different values.
+    The halves of chains are compared as if they were chains. It is 1 for a constant, and infinite
+    if chains are stuck at different values.
     """
     half = draws.shape[1] // 2
     halves = np.concatenate([draws[:, :half], draws[:, -half:]])
@@ -178,7 +178,7 @@ def _variance_of_mean(f: FloatArray) -> FloatArray:
 
 
 def _variance_of_movement(f: FloatArray) -> FloatArray:
-    """Return the variance of a chain's mean at each row, had it visited all the others' places.
+    """Return the variance of a chain's mean at each row if all chains explored the same region.
 
     If the halves of a chain are independent, (first - second)² / 4 has that expectation.
     """
@@ -189,5 +189,5 @@ def _variance_of_movement(f: FloatArray) -> FloatArray:
 
 
 def _mean_ratio(part: FloatArray, whole: FloatArray) -> float:
-    """Return the mean of the ratios; nothing is no part of nothing."""
+    """Return the mean of the ratios; 0 / 0 counts as 0."""
     return float(np.divide(part, whole, out=np.zeros_like(part), where=whole > 0).mean())

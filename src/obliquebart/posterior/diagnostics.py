@@ -1,4 +1,4 @@
-"""Have the chains converged? R-hat, effective sample sizes, errors of means, and a verdict.
+"""Convergence diagnostics: R-hat, effective sample sizes, errors of means, and a verdict.
 
 The statistics are those of Vehtari, Gelman, Simpson, Carpenter and Bürkner (2021), "Rank-
 normalization, folding, and localization", Bayesian Analysis 16(2), computed by arviz-stats.
@@ -15,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
+from obliquebart.display.numbers import plain, plain_alike
+from obliquebart.display.tables import TextTable, aligned, notebook_html
 from obliquebart.posterior.convergence import SMALLEST_CHAIN
 from obliquebart.posterior.verdict import (
     NO_ROWS,
     Evidence,
+    Place,
     Verdict,
     examine,
     reach_verdict,
@@ -30,14 +33,15 @@ if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
 TAILS = (0.05, 0.95)
+ONE_CLASS = "A model with a single class has no draws: it always predicts that class."
 FloatArray = NDArray[np.float64]
 
 
 class Quantity(NamedTuple):
-    """A scalar of the posterior and how well the chains know it.
+    """A scalar of the posterior with its convergence diagnostics.
 
-    `rhat`, `ess_bulk`, `ess_tail` and `mcse_mean` are NaN for a constant, and where a chain has
-    fewer than four draws.
+    `rhat`, `ess_bulk`, `ess_tail` and `mcse_mean` are NaN for a constant, and if chains have fewer
+    than four draws.
     """
 
     name: str
@@ -57,21 +61,21 @@ class Quantity(NamedTuple):
 
 
 class Diagnostics:
-    """What `Posterior.summary` returns; prints as a table and a verdict.
+    """What `Posterior.summary` returns; prints as a verdict and a table.
 
     Attributes
     ----------
     quantities : list of Quantity
-        sigma, theta, leaf_sd (those that the model has) and f at the chosen rows.
+        sigma, theta and leaf_sd (if the model has them) and f at the chosen rows.
     acceptance : dict of str to float
-        The share of accepted proposals of each move that was proposed, mean over the kept sweeps.
+        Acceptance rate of each proposed move, averaged over the kept sweeps.
     trees : dict of str to float
         Posterior means of `n_leaves` and `depth` of a tree, and of `axis_share`, the share of
-        axis-aligned rules among the continuous ones.
+        axis-aligned rules among the continuous rules.
     evidence : Evidence or None
-        What the verdict is based on; None if there was no table.
+        What the verdict is based on; None without a table.
     n_chains, n_draws, n_trees : int
-        Chains, kept draws per chain, trees of an ensemble.
+        Numbers of chains, kept draws per chain, and trees in an ensemble.
     """
 
     def __init__(
@@ -96,7 +100,7 @@ class Diagnostics:
 
     @property
     def verdict(self) -> Verdict | None:
-        """How far predictions can be trusted; None if there was no table to predict."""
+        """Verdict on the predictions; None without a table."""
         return None if self.evidence is None else reach_verdict([self.evidence])
 
     def __getitem__(self, name: str) -> Quantity:
@@ -115,13 +119,29 @@ class Diagnostics:
         return str(self)
 
     def __str__(self) -> str:
-        return "\n".join([*self.lines(), "", verdict_text(self.verdict)])
+        return "\n".join([_verdict_text(self.verdict), "", *self.lines()])
+
+    def _repr_html_(self) -> str:
+        return notebook_html([_verdict_text(self.verdict), *self.tables()])
+
+    def tables(self) -> list[TextTable]:
+        """Return non-empty tables of the quantities and the acceptance rates."""
+        moves = [[move, f"{share:.0%}"] for move, share in self.acceptance.items()]
+        tables = [
+            TextTable(self._title, ["quantity", *HEADINGS[1:]], [*map(cells, self.quantities)]),
+            TextTable("Accepted moves", ["move", "accepted"], moves),
+        ]
+        return [table for table in tables if table.rows]
+
+    @property
+    def _title(self) -> str:
+        return f"{self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees"
 
     def lines(self) -> list[str]:
         """Return the table and the acceptance rates as lines of text."""
-        lines = [f"{self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees"]
+        lines = [self._title]
         if self.quantities:
-            lines += ["", *_aligned([list(HEADINGS), *map(cells, self.quantities)])]
+            lines += ["", *aligned([list(HEADINGS), *map(cells, self.quantities)])]
         if self.acceptance:
             shares = (f"{move} {share:.0%}" for move, share in self.acceptance.items())
             lines += ["", f"accepted: {', '.join(shares)}"]
@@ -149,15 +169,19 @@ class Diagnostics:
         }
 
 
+# Quantities that are printed of each of several classes.
+N_WORST = 3
+
+
 class ModelSummary:
-    """What an estimator's `summary` returns; prints as tables and one verdict.
+    """What an estimator's `summary` returns; prints as one verdict and a table.
 
     Attributes
     ----------
     diagnostics : dict of str to Diagnostics
-        Of each posterior, by class; the key is empty where there is only one.
+        One per posterior, by class; the key is empty if there is only one.
     verdict : Verdict or None
-        On all of them: that on the worst, which it names. None if there was no table to predict.
+        Verdict on the worst posterior, which it names. None without a table.
 
     Examples
     --------
@@ -172,14 +196,24 @@ class ModelSummary:
     True
     """
 
-    def __init__(self, diagnostics: dict[str, Diagnostics], took: float | None = None) -> None:
+    def __init__(
+        self,
+        diagnostics: dict[str, Diagnostics],
+        took: float | None = None,
+        place: Place = "Python",
+    ) -> None:
         self.diagnostics = diagnostics
+        self._took = took
         evidence = [each.evidence for each in diagnostics.values() if each.evidence is not None]
-        self.verdict = reach_verdict(evidence, took) if evidence else None
+        self.verdict = reach_verdict(evidence, took, place) if evidence else None
+
+    def _for(self, place: Place) -> ModelSummary:
+        """Return the same with advice that can be followed there."""
+        return ModelSummary(self.diagnostics, self._took, place)
 
     def __getitem__(self, name: str) -> Quantity:
         if len(self.diagnostics) != 1:
-            raise KeyError(f"{name}: there is one for each of `diagnostics`.")
+            raise KeyError(f"{name}: choose a class first, as in summary.diagnostics[label].")
         (only,) = self.diagnostics.values()
         return only[name]
 
@@ -187,11 +221,39 @@ class ModelSummary:
         return str(self)
 
     def __str__(self) -> str:
-        lines = []
+        several = list(self.diagnostics.values())
+        if not several:
+            return self.verdict_text
+        lines = several[0].lines() if len(several) == 1 else self._worst_lines()
+        return "\n".join([self.verdict_text, "", *lines])
+
+    def _worst_lines(self) -> list[str]:
+        """Return one table for all classes, with the quantities of each that are known worst."""
+        rows = []
         for label, diagnostics in self.diagnostics.items():
-            first, *rest = diagnostics.lines()
-            lines += [f"{label}: {first}" if label else first, *rest, ""]
-        return "\n".join([*lines, verdict_text(self.verdict)])
+            varied = [quantity for quantity in diagnostics if not quantity.fixed]
+            worst = sorted(varied, key=lambda quantity: -np.nan_to_num(quantity.rhat))
+            rows += [[label, *cells(quantity)] for quantity in worst[:N_WORST]]
+        title = next(iter(self.diagnostics.values()))._title
+        return [
+            f"{title} per class; the {N_WORST} quantities with the largest R-hat of each",
+            "",
+            *aligned([["", *HEADINGS], *rows]),
+            "",
+            "diagnostics[label] has all of them.",
+        ]
+
+    @property
+    def verdict_text(self) -> str:
+        """The verdict as text, or a hint if there is none."""
+        return _verdict_text(self.verdict) if self.diagnostics else ONE_CLASS
+
+    def _repr_html_(self) -> str:
+        parts: list[TextTable | str] = [self.verdict_text]
+        for label, diagnostics in self.diagnostics.items():
+            parts += [label] if label else []
+            parts += diagnostics.tables()
+        return notebook_html(parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values that JSON can hold; NaN becomes None.
@@ -207,8 +269,8 @@ class ModelSummary:
         }
 
 
-def verdict_text(verdict: Verdict | None) -> str:
-    """Return a verdict in words, also where there is none."""
+def _verdict_text(verdict: Verdict | None) -> str:
+    """Return a verdict as text, or a hint if there is none."""
     return NO_ROWS if verdict is None else str(verdict)
 
 
@@ -216,16 +278,15 @@ HEADINGS = ("", "mean", "sd", "R-hat", "bulk ESS", "tail ESS", "MCSE", "5%", "95
 
 
 def cells(quantity: Quantity) -> list[str]:
-    """Return a quantity as the texts of a table's row, in the order of `HEADINGS`."""
+    """Format a quantity as a row of a table, in the order of `HEADINGS`."""
     if quantity.fixed:
-        return [quantity.name, _cell(quantity.mean), "fixed", *[""] * 6]
-    return [
-        quantity.name,
-        *(_cell(value) for value in (quantity.mean, quantity.sd)),
-        _cell(quantity.rhat, ".3f"),
-        *(_cell(value, ".0f") for value in (quantity.ess_bulk, quantity.ess_tail)),
-        *(_cell(value) for value in (quantity.mcse_mean, quantity.q5, quantity.q95)),
-    ]
+        return [quantity.name, plain(quantity.mean), "fixed", *[""] * 6]
+    mean, sd, mcse, q5, q95 = plain_alike(
+        [quantity.mean, quantity.sd, quantity.mcse_mean, quantity.q5, quantity.q95]
+    )
+    rhat = _cell(quantity.rhat, ".3f")
+    ess = [_cell(value, ",.0f") for value in (quantity.ess_bulk, quantity.ess_tail)]
+    return [quantity.name, mean, sd, rhat, *ess, mcse, q5, q95]
 
 
 def diagnose(
@@ -246,7 +307,7 @@ def diagnose(
 
 
 def scalar_names(posterior: Posterior) -> list[str]:
-    """Return the names of the trace's parameters that the model has."""
+    """Return the names of the model's parameters in the trace."""
     settings = posterior.settings
     names = [scalar.name for scalar in posterior.likelihood.noise]
     has_theta = posterior.encoding.p_cont > 1 and not settings.get("axis_rules", False)
@@ -278,15 +339,15 @@ def measure(name: str, draws: FloatArray) -> Quantity:
 
 
 def _statistics(draws: FloatArray) -> tuple[float, float, float, float]:
-    # Half a second to import, and of no use to a fit; only some of its versions ship types.
+    # The import takes half a second and a fit does not need it; some versions have no types.
     array_stats: Any = import_module("arviz_stats.base").array_stats
 
-    # R-hat splits every chain in two; a single chain is split once more, to have two of them.
+    # R-hat splits every chain in two and needs two chains, so a single chain is split first.
     half = draws.shape[1] // 2
     chains = draws if len(draws) > 1 else np.stack([draws[0, :half], draws[0, -half:]])
     rhat = math.nan
     if chains.shape[1] >= SMALLEST_CHAIN:
-        # A chain that stands still has no variance: R-hat is infinite, and no reason for a warning.
+        # A stuck chain has no variance: R-hat is infinite, and no warning is needed.
         with np.errstate(divide="ignore", invalid="ignore"):
             rhat = float(array_stats.rhat(chains))
     return (
@@ -298,7 +359,7 @@ def _statistics(draws: FloatArray) -> tuple[float, float, float, float]:
 
 
 def choose_rows(rows: int | Sequence[int], n_rows: int) -> NDArray[np.intp]:
-    """Return row numbers: those given, or as many as asked for, evenly spread."""
+    """Return row numbers: the given ones, or a given number of evenly spaced ones."""
     if isinstance(rows, (int, np.integer)):
         count = min(check_count("rows", rows, 0), n_rows)
         return np.unique(np.linspace(0, n_rows - 1, count).round().astype(np.intp))
@@ -308,7 +369,7 @@ def choose_rows(rows: int | Sequence[int], n_rows: int) -> NDArray[np.intp]:
     outside = chosen[(chosen < 0) | (chosen >= n_rows)]
     if outside.size:
         raise ValueError(
-            f"rows has {int(outside[0])}, but the rows of X are numbered 0 to {n_rows - 1}."
+            f"rows contains {int(outside[0])}, but the rows of X are numbered 0 to {n_rows - 1}."
         )
     return chosen.astype(np.intp)
 
@@ -330,22 +391,8 @@ def f_at_rows(
     }
 
 
-def _aligned(table: list[list[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return [
-        "  ".join(
-            text.ljust(width) if j == 0 else text.rjust(width)
-            for j, (text, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    ]
-
-
-def _cell(number: float, form: str = ".3g") -> str:
-    if math.isnan(number):
-        return "–"
-    # 1.26e+03 is longer than 1260, and harder to read.
-    return format(number, ".0f" if form == ".3g" and 1000 <= abs(number) < 1e6 else form)
+def _cell(number: float, form: str) -> str:
+    return "–" if math.isnan(number) else format(number, form)
 
 
 def _plain(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Kept draws in the engine's arrays; no other module of the package knows their format.
+"""Kept draws in the engine's arrays; only this module and `packing.py` know their format.
 
 A tree is stored as a *structure*: its shape and its rules. A tree that did not change from one kept
 draw to the next shares its structure; only the outputs of its leaves are stored again. The arrays
@@ -28,7 +28,7 @@ from obliquebart import _core
 
 KIND_MASK, LEAF, CONTINUOUS, CATEGORICAL = 3, 0, 1, 2
 WORD_BITS = 32
-# What each array of a structure has one entry for.
+# The unit of each array: what it has one entry per.
 UNITS = {
     "node_kind": "node",
     "cut": "continuous rule",
@@ -43,7 +43,7 @@ IntArray = NDArray[np.int64]
 
 
 class Columns(Protocol):
-    """The columns of a model, as far as its draws depend on them."""
+    """The properties of a model's columns that its draws depend on."""
 
     @property
     def p_cont(self) -> int:
@@ -51,7 +51,7 @@ class Columns(Protocol):
 
     @property
     def n_levels(self) -> list[int]:
-        """Levels of each categorical column."""
+        """Number of levels of each categorical column."""
 
 
 class LeafNode(NamedTuple):
@@ -72,14 +72,14 @@ class ContinuousNode(NamedTuple):
 
 
 class CategoricalNode(NamedTuple):
-    """A rule: rows with a level of `goes_right` go right.
+    """A rule: rows whose level is in `goes_right` go right.
 
     `column` is numbered among the categorical columns.
     """
 
     column: int
     goes_right: NDArray[np.bool_]
-    """One entry for each level."""
+    """One entry per level."""
 
 
 Node = LeafNode | ContinuousNode | CategoricalNode
@@ -96,18 +96,18 @@ class RuleTable(NamedTuple):
     columns: IntArray
     """Numbered among the columns of the rule's kind."""
     weights: NDArray[np.float64]
-    """φ of each of `columns`; 0 for a categorical one."""
+    """φ of each entry of `columns`; 0 for categorical rules."""
 
 
 class DecodedDraws:
-    """Kept draws, decoded where they are asked for.
+    """Kept draws, decoded on demand.
 
     Attributes
     ----------
     structure_of : ndarray of shape (n_draws, n_trees)
         The structure of each tree.
     n_structures : int
-        How many structures there are; some of them may have no tree.
+        Number of structures; some may not be used by any tree.
     """
 
     def __init__(self, draws: _core.Draws, n_levels: Sequence[int]) -> None:
@@ -119,7 +119,7 @@ class DecodedDraws:
 
     @cached_property
     def sizes(self) -> dict[str, IntArray]:
-        """How many nodes, leaves, rules, weights and words each structure has, by unit."""
+        """Numbers of nodes, leaves, rules, weights and words of each structure, by unit."""
         arrays = self.arrays
         begin: IntArray = arrays["node_begin"].astype(np.int64)
         n_nodes = begin[1:] - begin[:-1]
@@ -209,9 +209,9 @@ class DecodedDraws:
 
 
 def draws_from_arrays(arrays: Mapping[str, NDArray[Any]], columns: Columns) -> _core.Draws:
-    """Return the draws that arrays hold; every length, index and number is checked.
+    """Return the draws in arrays, after checking every length, index and number.
 
-    A ValueError names the array if they hold no draws of a model with these columns.
+    Raises a ValueError that names the array if they are not valid draws for these columns.
     """
     return _core.Draws.from_arrays(dict(arrays), columns.p_cont, list(columns.n_levels))
 
@@ -247,7 +247,7 @@ def take_draws(draws: _core.Draws, index: NDArray[np.intp], columns: Columns) ->
 
 
 def split_draws(draws: _core.Draws, n_chains: int, columns: Columns) -> list[_core.Draws]:
-    """Return the draws of each chain, with the structures that they use, as before the join."""
+    """Return the draws of each chain with the structures they use, undoing the join."""
     decoded = DecodedDraws(draws, columns.n_levels)
     outputs = decoded.split_outputs(n_chains)
     parts = []

@@ -1,4 +1,4 @@
-"""Chains of a run, made ready to be joined or to go on: in the user's units, of one length."""
+"""Prepare the chains of a run for joining or continuing: common units, common length."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from obliquebart.table import Encoding
 
 
 def user_trace(trace: Trace, units: Mapping[str, float]) -> Trace:
-    """Turn a chain's trace into the user's names and units."""
+    """Convert a chain's trace to the user's names and units."""
     return {
         f"accept_{name}" if name in _core.MOVES else name: values * units.get(name, 1.0)
         for name, values in trace.items()
@@ -22,9 +22,9 @@ def user_trace(trace: Trace, units: Mapping[str, float]) -> Trace:
 
 
 def equal_chains(chains: list[Chain], encoding: Encoding) -> list[Chain]:
-    """Cut the chains to a common number of draws, leaving out those that would cost more."""
+    """Cut the chains to a common length, dropping chains so short that more draws are kept."""
     lengths = [int(chain.draws.n_draws) for chain in chains]
-    # With c chains kept, the c-th longest decides; keep as many draws as possible in all.
+    # With c chains, the c-th longest sets the length; maximise the total number of draws.
     length = max(sorted(lengths), key=lambda n: n * sum(other >= n for other in lengths))
     return [
         cut_chain(chain, length, encoding)
@@ -34,27 +34,27 @@ def equal_chains(chains: list[Chain], encoding: Encoding) -> list[Chain]:
 
 
 def as_burn_in(chain: Chain, schedule: Schedule, columns: Columns) -> Chain:
-    """Return a chain at the end of its schedule as one that has not kept a draw so far."""
+    """Return a chain at the end of its schedule as a chain that has kept no draws yet."""
     n_sweeps = schedule.n_sweeps
     is_kept = np.zeros(n_sweeps, dtype=bool)
     is_kept[schedule.n_burn + schedule.n_thin - 1 :: schedule.n_thin] = True
     sigma = np.empty(n_sweeps)
     sigma[is_kept], sigma[~is_kept] = chain.trace["sigma"], chain.trace["burn_sigma"]
     trace = {name: np.zeros(0) for name in chain.trace}
-    # No draw is left to which a tree could be equal.
+    # No draws are left that a tree could share a structure with.
     state = chain.state and {**chain.state, "changed": np.ones_like(chain.state["changed"])}
     draws = no_draws(int(chain.draws.n_trees), columns)
     return Chain(draws, {**trace, "burn_sigma": sigma}, state)
 
 
 def cut_chain(chain: Chain, length: int, encoding: Encoding) -> Chain:
-    """Return a chain with the first so many draws."""
+    """Return a chain with its first `length` draws."""
     if chain.draws.n_draws == length:
         return chain
     trace = {
         name: values if name == "burn_sigma" else values[:length]
         for name, values in chain.trace.items()
     }
-    # The state is later than the last draw that is left, so no structure is known to be equal.
+    # The state is later than the last remaining draw, so no structures are known to be shared.
     state = chain.state and {**chain.state, "changed": np.ones_like(chain.state["changed"])}
     return Chain(take_draws(chain.draws, np.arange(length), encoding), trace, state)

@@ -1,6 +1,6 @@
-"""Quantiles of a new outcome for any likelihood, by its distribution given f.
+"""Quantiles of a new outcome for any likelihood, from its distribution given f.
 
-The engine has those of f plus normal noise or Student's t, which are faster.
+For normal and Student's t noise, the engine has a faster implementation.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from numpy.typing import NDArray
 from obliquebart.likelihood import Given, Likelihood
 
 FloatArray = NDArray[np.float64]
-# Each halves the interval in which a quantile lies.
+# Each step halves the interval that contains a quantile.
 N_STEPS = 60
-# Each doubles it, until it holds the quantile.
+# Each step doubles the interval, until it contains the quantile.
 MAX_DOUBLINGS = 60
 
 
 def outcome_quantiles(likelihood: Likelihood, given: Given, levels: Sequence[float]) -> FloatArray:
     """Return quantiles (n_rows, n_levels) of the mixture over draws of an outcome's distribution.
 
-    The given f is of shape (n_draws, n_rows), in the units of y.
+    `given.f` has the shape (n_draws, n_rows) and the units of y.
     """
 
     def probability(y: FloatArray) -> FloatArray:

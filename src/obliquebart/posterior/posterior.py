@@ -1,4 +1,4 @@
-"""The posterior: kept ensembles with the way from a user's table to a user's units."""
+"""The posterior: kept ensembles, with conversions from the user's table and to the user's units."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_choice, check_number, effective_jobs
 
-# Draws are turned into user's units block by block of this many numbers.
+# Draws are converted to the user's units in blocks of this many numbers.
 BLOCK_NUMBERS = 4_000_000
 FloatArray = NDArray[np.float64]
 
@@ -38,28 +38,28 @@ class Posterior(PosteriorSummaries):
     Attributes
     ----------
     n_chains, n_draws : int
-        Chains, and kept draws per chain.
+        Numbers of chains and of kept draws per chain.
     n_trees : int
-        Trees of an ensemble.
+        Number of trees in an ensemble.
     trace : dict of str to ndarray of shape (n_chains, n_draws)
         `sigma`, `theta`, `leaf_sd`, `n_leaves` and `depth` (means over the trees), `axis_share`
-        (share of axis-aligned rules among the continuous ones) and the acceptance rates
+        (share of axis-aligned rules among the continuous rules) and the acceptance rates
         `accept_grow`, `accept_prune`, `accept_change`, `accept_perturb`, which are NaN in a sweep
         that proposed no such move.
     burn_sigma : ndarray of shape (n_chains, n_burn)
-        sigma in the sweeps before the first kept one.
+        sigma in the burn-in sweeps.
     encoding : Encoding
-        From a table to the engine's columns.
+        Converts a table to the engine's columns.
     settings : dict
         The calibrated prior, in the engine's units (standard deviations of y).
     scale : OutcomeScale
-        From the engine's units to the user's.
+        Converts the engine's units to the user's.
     states : tuple of dict
-        The sampler's state at the end of each chain, from which `sample_more` goes on; empty if
-        they were not kept.
+        The sampler's state at the end of each chain, for `sample_more`; empty if it was not
+        saved.
     schedule : Schedule
-        How long each chain ran: `n_burn`, `n_draws`, `n_thin`. With ``n_draws="auto"`` these are
-        what `fit` found; a fit with these numbers has the same draws.
+        The length of each chain: `n_burn`, `n_draws`, `n_thin`. With ``n_draws="auto"``, `fit`
+        chooses them; a fit with these numbers gives the same draws.
 
     Examples
     --------
@@ -97,7 +97,7 @@ class Posterior(PosteriorSummaries):
     def from_run(
         cls, run: Run, encoding: Encoding, settings: _core.Settings, scale: OutcomeScale
     ) -> Posterior:
-        """Join the chains of a run, cut to a common length where it was stopped."""
+        """Join the chains of a run; if it was stopped, cut them to a common length."""
         units = LIKELIHOODS[settings.likelihood].trace_units(scale)
         chains = []
         for chain in run.chains:
@@ -118,23 +118,23 @@ class Posterior(PosteriorSummaries):
         n_thin: int,
     ) -> Posterior:
         """Join chains of one length, their traces in the user's units."""
-        # Not into the first chain's own draws: a checkpoint may still hold them.
+        # Do not modify the first chain's draws: a checkpoint may still refer to them.
         draws = draws_from_arrays(chains[0].draws.to_arrays(), encoding)
         for chain in chains[1:]:
             draws.append(chain.draws)
         trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
         states = tuple(chain.state for chain in chains if chain.state is not None)
         if not LIKELIHOODS[settings["likelihood"]].has_latents:
-            # Here the target is y, which need not be kept with every chain.
+            # Here the target is y, which is not stored with every chain.
             states = tuple({k: v for k, v in s.items() if k != "target"} for s in states)
         return cls(draws, trace, encoding, settings, scale, states, n_thin)
 
     def starts(self) -> list[ChainProgress]:
-        """Return the chains as starts of a run that goes on with them."""
+        """Return the chains as starting points of a run that continues them."""
         if not self.states:
             raise ValueError(
                 "This model was saved without the state of its chains (include_state=False), so "
-                "they cannot go on: fit it again."
+                "they cannot be continued. Fit the model again."
             )
         draws = split_draws(self.draws, self.n_chains, self.encoding)
         nothing = {name.removeprefix("accept_"): np.zeros(0) for name in self.trace}
@@ -145,7 +145,7 @@ class Posterior(PosteriorSummaries):
         ]
 
     def extended(self, run: Run) -> Posterior:
-        """Return the posterior with the new draws of a run that began with `starts`."""
+        """Return the posterior with the additional draws of a run that began at `starts`."""
         chains = []
         units = self.likelihood.trace_units(self.scale)
         for number, chain in enumerate(run.chains):
@@ -155,7 +155,7 @@ class Posterior(PosteriorSummaries):
             }
             trace["burn_sigma"] = self.burn_sigma[number]
             chains.append(chain._replace(trace=trace))
-        # After an interrupt; here no chain is given up for the draws of another.
+        # After an interrupt. Here no chain is dropped in favour of the draws of others.
         length = min(int(chain.draws.n_draws) for chain in chains)
         chains = [cut_chain(chain, length, self.encoding) for chain in chains]
         return self._from_chains(chains, self.encoding, self.settings, self.scale, self._n_thin)
@@ -177,7 +177,7 @@ class Posterior(PosteriorSummaries):
     def constant(
         cls, encoding: Encoding, n_trees: int, shape: tuple[int, int], outcome: Outcome
     ) -> Posterior:
-        """Return the posterior of an outcome without variation: ensembles of empty trees."""
+        """Return the posterior of a constant outcome: ensembles of trees without rules."""
         nan, zero, one = np.full(shape, np.nan), np.zeros(shape), np.ones(shape)
         trace = {"sigma": zero, "theta": nan, "leaf_sd": zero, "n_leaves": one, "depth": zero}
         trace |= {"axis_share": nan, **{s.name: zero for s in outcome.likelihood.noise}}
@@ -219,11 +219,12 @@ class Posterior(PosteriorSummaries):
         traces = sum(values.nbytes for values in self.trace.values())
         return int(self.draws.nbytes) + traces + self.burn_sigma.nbytes
 
+    def in_words(self) -> str:
+        """Describe the numbers of chains, draws and trees."""
+        return f"{self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees"
+
     def __repr__(self) -> str:
-        return (
-            f"Posterior({self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees, "
-            f"{self.nbytes / 1e6:.1f} MB)"
-        )
+        return f"Posterior({self.in_words()}, {self.nbytes / 1e6:.1f} MB)"
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "draws": self.draws.to_arrays()}
@@ -252,7 +253,7 @@ class Posterior(PosteriorSummaries):
         Returns
         -------
         ndarray of shape (n,)
-            In the units of y; for classification of the probability of the second class.
+            In the units of y; for classification, the mean probability of the second class.
         """
         return self.summarise(self.encode(X), n_jobs=n_jobs).mean
 
@@ -260,7 +261,7 @@ class Posterior(PosteriorSummaries):
     def std(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
         """Return the posterior standard deviation of f at the rows of X, in the units of `mean`.
 
-        A new outcome varies more than f, by its noise.
+        It does not include the noise of a new outcome.
 
         Returns
         -------
@@ -279,7 +280,7 @@ class Posterior(PosteriorSummaries):
         q : float or sequence of float
             Probabilities.
         kind : {"mean", "outcome"}, default="mean"
-            Whether of f or of a new outcome, at weight one.
+            Quantiles of f, or of a new outcome of weight one.
 
         Returns
         -------
@@ -301,10 +302,10 @@ class Posterior(PosteriorSummaries):
         kind: str = "mean",
         n_jobs: int | None = None,
     ) -> Summary:
-        """Return mean, standard deviation and quantiles without holding draws times rows.
+        """Return mean, standard deviation and quantiles without storing all draws at all rows.
 
-        `kind="mean"` is of f (for classification: of the probability), `kind="outcome"` of a new
-        y with observation weight one, from the mixture of its distributions over the draws.
+        `kind="mean"` summarises f (for classification, the probability). `kind="outcome"`
+        summarises a new y of weight one, by the mixture of its distributions over the draws.
         """
         check_choice("kind", kind, ("mean", "outcome"))
         noise = None
@@ -332,7 +333,7 @@ class Posterior(PosteriorSummaries):
     def _summarise_outcome(
         self, columns: EncodedTable, quantiles: Sequence[float], n_jobs: int | None
     ) -> Summary:
-        """Return the same for other noise than the engine knows, by the likelihood's functions."""
+        """Do the same for noise that the engine does not support, by the likelihood's functions."""
         noise = self.likelihood.noise_of(self.trace)
         parts = []
         for _, f in self.blocks(columns, n_jobs):
@@ -346,14 +347,14 @@ class Posterior(PosteriorSummaries):
     def blocks(
         self, columns: EncodedTable, n_jobs: int | None = None
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield rows and all draws of f at them, in the units of y, a bounded number at a time."""
+        """Yield rows and all draws of f at them, in the units of y, in blocks of limited size."""
         step = max(BLOCK_NUMBERS // max(int(self.draws.n_draws), 1), 1)
         for begin in range(0, columns.n_rows, step):
             rows = slice(begin, min(begin + step, columns.n_rows))
             yield rows, self._f(columns.take(rows), n_jobs)
 
     def _f(self, columns: EncodedTable, n_jobs: int | None) -> FloatArray:
-        """Return all draws of f in the units of y; the engine prepares every tree for this call."""
+        """Return all draws of f in the units of y; every call prepares all trees again."""
         jobs = effective_jobs(n_jobs)
         f: FloatArray = self.draws.predict(columns.to_core(), "identity", 0.0, jobs).astype(float)
         f += self._offset
@@ -363,13 +364,13 @@ class Posterior(PosteriorSummaries):
 
     @property
     def _offset(self) -> float:
-        """What the engine's f leaves out; a constant outcome has none."""
+        """The offset that the engine's f does not include; 0 for a constant outcome."""
         return float(self.settings.get("offset", 0.0))
 
     def mean_blocks(
         self, columns: EncodedTable, n_jobs: int | None = None
     ) -> Iterator[tuple[slice, FloatArray]]:
-        """Yield rows and all draws of the mean of an outcome at them."""
+        """Yield rows and all draws of the mean outcome at them."""
         for rows, f in self.blocks(columns, n_jobs):
             yield rows, self.likelihood.mean(f)
 
@@ -385,14 +386,14 @@ class Posterior(PosteriorSummaries):
         """Return draws of new outcomes at the rows of X.
 
         Each column is one joint draw: one kept ensemble for all rows, and independent noise.
-        Kept ensembles are taken without replacement while there are enough of them.
+        Ensembles are drawn without replacement if there are enough.
 
         Parameters
         ----------
         n_samples : int
             Draws per row.
         random_state : RandomState
-            Source of the noise and of the choice of draws.
+            Generator for the noise and the choice of draws.
 
         Returns
         -------
@@ -426,14 +427,14 @@ class Posterior(PosteriorSummaries):
 
 
 def equal_posteriors(posteriors: list[Posterior]) -> list[Posterior]:
-    """Cut the posteriors of a model to a common number of chains and of draws."""
+    """Cut the posteriors of a model to common numbers of chains and draws."""
     n_chains = min(posterior.n_chains for posterior in posteriors)
     n_draws = min(posterior.n_draws for posterior in posteriors)
     return [posterior.shortened(n_chains, n_draws) for posterior in posteriors]
 
 
 class Summary(NamedTuple):
-    """What is known at n rows."""
+    """Summaries at n rows."""
 
     mean: FloatArray
     """(n,)"""
@@ -444,7 +445,7 @@ class Summary(NamedTuple):
 
 
 def check_quantiles(name: str, q: float | Sequence[float], kind: str) -> list[float]:
-    """Return one or more probabilities as a list; an outcome's may not be 0 or 1."""
+    """Return one or more probabilities as a list; for outcomes, 0 and 1 are not allowed."""
     check_choice("kind", kind, ("mean", "outcome"))
     levels = np.atleast_1d(np.asarray(q, dtype=object))
     if levels.ndim != 1 or levels.size == 0:
@@ -454,10 +455,10 @@ def check_quantiles(name: str, q: float | Sequence[float], kind: str) -> list[fl
 
 
 def require_draws_memory(n_draws: int, n_rows: int, n_columns: int) -> None:
-    """Raise MemoryError if that many draws at that many rows cannot be held."""
+    """Raise MemoryError if that many draws at that many rows do not fit in memory."""
     require_memory(
         8.0 * n_draws * n_rows * n_columns,
-        f"Holding {n_draws} draws at {n_rows} rows",
-        "Ask for a mean, an interval or quantiles, which are computed without holding the draws, "
-        "or pass fewer rows at a time.",
+        f"Storing {n_draws} draws at {n_rows} rows",
+        "Compute means, intervals or quantiles, which do not store the draws, or pass fewer rows "
+        "at a time.",
     )

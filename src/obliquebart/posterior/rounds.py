@@ -1,14 +1,16 @@
-"""Rounds: chains that run until they have arrived, or until sweeps or time are spent.
+"""Rounds: chains that run until they have converged, or until sweeps or time are used up.
 
-A round is a plain schedule. If the chains have not arrived at its end, all their sweeps become
-burn-in, and the next round is at least as long as everything before it. So the draws are those of
-a fit with the last schedule, bit for bit.
+A round is a plain schedule. If the chains have not converged at its end, all their sweeps become
+burn-in, and the next round is at least as long as everything before it. The draws are therefore
+those of a fit with the last schedule, bit for bit.
 """
 
 from __future__ import annotations
 
+import math
 import time
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -27,111 +29,179 @@ from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import Run, RunRequest, run
 from obliquebart.validation import effective_jobs
 
-# If a round is stopped, its draws count if each chain has so many of them; else those of the round
-# before do. They are further apart, and later, than those, so fewer are as good.
+# If a round is stopped, its draws are kept if each chain has at least this many, or half of its
+# draws; otherwise those of the previous round are kept. New draws are thinned more and come later,
+# so fewer are as good.
 FEWEST_DRAWS = 50
-# What there must be time for of a round. Its draws then span as many sweeps as the round before.
+# The part of a round that there must be time for. Its draws then span as many sweeps as those of
+# the previous round.
 WORTHWHILE_SHARE = 0.5
+
+NOTHING_TO_KEEP = "Sampling was interrupted before there were any draws to keep."
 
 
 class TimeLimit(NamedTuple):
     """The time at which chains must stop."""
 
     end: float
-    """As `time.monotonic` counts."""
+    """On the clock of `time.monotonic`."""
 
     @classmethod
     def after(cls, seconds: float) -> TimeLimit:
-        """Return the time so many seconds from now."""
+        """Return a limit this many seconds from now."""
         return cls(time.monotonic() + seconds)
 
     @property
     def seconds_left(self) -> float:
-        """Return the time until then."""
+        """Return the remaining seconds."""
         return max(self.end - time.monotonic(), 0.0)
 
     def share(self, n: int) -> TimeLimit:
-        """Return the end of the first of n equal parts of the time that is left."""
+        """Return the end of the first of n equal parts of the remaining time."""
         return TimeLimit.after(self.seconds_left / n)
 
 
 def run_rounds(
-    request: RunRequest,
+    requests: Sequence[RunRequest],
     max_sweeps: int = 0,
     n_jobs: int | None = None,
-    progress: FitProgress | None = None,
+    progress: Sequence[FitProgress] | None = None,
     limit: TimeLimit | None = None,
-) -> Run:
-    """Run one round after another until the chains have arrived or there may be no other.
+) -> list[Run]:
+    """Run the chains of all posteriors of a model, round by round, until they have converged.
 
-    The request has the schedule of the first round, which is run in any case; no other may lead to
-    more than `max_sweeps` sweeps of a chain. The result has the schedule of its chains. Without a
-    single draw, KeyboardInterrupt or TimeoutError is raised.
+    Each request has the schedule of its first round, which always runs; later rounds stop at
+    `max_sweeps` sweeps per chain. All posteriors finish a round before any starts the next one, so
+    that an interrupt or the time limit leaves a complete model as early as possible. The results
+    have the schedules of their chains. If a posterior has no draws, KeyboardInterrupt or
+    TimeoutError is raised.
     """
-    progress = progress or FitProgress(False)
-    progress.open(request.schedule.n_chains)
+    shown = progress or [FitProgress(False) for _ in requests]
+    posteriors = [
+        _Rounds(request, max_sweeps, n_jobs, display)
+        for request, display in zip(requests, shown, strict=True)
+    ]
     try:
-        result = _run_rounds(request, max_sweeps, n_jobs, progress, limit)
+        _take_turns(posteriors, limit)
     finally:
-        progress.close()
-    if not result.chains and result.ending == "interrupted":
-        raise KeyboardInterrupt
-    if not result.chains:
-        raise TimeoutError(
-            f"max_seconds was over before any chain had its {request.schedule.n_burn} sweeps of "
-            "burn-in behind it: allow more time, or lower n_burn, n_chains or n_trees."
-        )
-    return result
+        for posterior in posteriors:
+            posterior.progress.close()
+    runs = [posterior.result for posterior in posteriors if posterior.result is not None]
+    if len(runs) < len(posteriors) or not all(run.chains for run in runs):
+        if len(runs) < len(posteriors) or any(run.ending == "interrupted" for run in runs):
+            raise KeyboardInterrupt(NOTHING_TO_KEEP)
+        raise TimeoutError(_too_short(len(requests), requests[0].schedule.n_burn))
+    return runs
 
 
-def _run_rounds(
-    request: RunRequest,
-    max_sweeps: int,
-    n_jobs: int | None,
-    progress: FitProgress,
-    limit: TimeLimit | None,
-) -> Run:
-    before: Run | None = None
-    while True:
-        began = time.monotonic()
+def _too_short(n_posteriors: int, n_burn: int) -> str:
+    advice = "allow more time, or lower n_burn, n_chains or n_trees."
+    if n_posteriors == 1:
+        before = f"any chain had its {n_burn} sweeps of burn-in behind it"
+        return f"max_seconds was over before {before}: {advice}"
+    return (
+        f"max_seconds was over before the chains of all {n_posteriors} classes, which share the "
+        f"time, had their {n_burn} sweeps of burn-in behind them: {advice}"
+    )
+
+
+def _take_turns(posteriors: list[_Rounds], limit: TimeLimit | None) -> None:
+    """Run one round of each posterior in turn, until all are done or the user interrupts."""
+    waiting = posteriors
+    while waiting:
+        for i, posterior in enumerate(waiting):
+            posterior.run_next(limit and limit.share(len(waiting) - i))
+            posterior.look_ahead(limit and limit.share(len(waiting)))
+            if posterior.is_interrupted:
+                return
+            if len(posteriors) > 1:
+                # Only one progress display at a time.
+                posterior.progress.close()
+        waiting = [posterior for posterior in waiting if not posterior.is_over]
+
+
+class _Rounds:
+    """The rounds of one posterior.
+
+    `result` is what to keep if no other round follows. It is None before the end of the first
+    round, and if the user interrupted the first round in other processes.
+    """
+
+    def __init__(
+        self, request: RunRequest, max_sweeps: int, n_jobs: int | None, progress: FitProgress
+    ) -> None:
+        self.result: Run | None = None
+        self.is_over = False
+        self.is_interrupted = False
+        self.progress = progress
+        self._request = request
+        self._max_sweeps = max_sweeps
+        self._n_jobs = n_jobs
+        self._following: Schedule | None = None
+        self._pace = 0.0
+
+    def run_next(self, limit: TimeLimit | None) -> None:
+        """Run the first round, or the round planned by `look_ahead` if there is time for it."""
         try:
-            latest = run(request, n_jobs, progress, None if limit is None else limit.seconds_left)
+            if self.result is None:
+                self.progress.open()
+            elif _is_time_for(self._following, self._pace, limit):
+                self._begin(self._following, self.result)
+            else:
+                self.is_over = True
+                return
+            began = time.monotonic()
+            seconds = None if limit is None else limit.seconds_left
+            latest = run(self._request, self._n_jobs, self.progress, seconds)
         except KeyboardInterrupt:
-            # Other processes are gone with the draws of this round.
-            if before is None:
-                raise
-            return before._replace(ending="interrupted")
-        if latest.ending != "finished":
-            return _better(latest, before)
-        following = latest.schedule.next_round(max_sweeps)
-        pace = _seconds_per_sweep(request, time.monotonic() - began)
-        if following is None or not _is_time_for(following, pace, limit):
-            return latest
+            # If chains run in other processes, the draws of this round are lost with them.
+            self._interrupt()
+            return
+        self._pace = _seconds_per_sweep(self._request, time.monotonic() - began)
+        self.is_over = latest.ending != "finished"
+        self.result = _better(latest, self.result) if self.is_over else latest
+        self.is_interrupted = latest.ending == "interrupted"
+
+    def look_ahead(self, limit: TimeLimit | None) -> None:
+        """Plan the next round, unless the chains have converged or no other is allowed."""
+        if self.is_over or self.result is None:
+            return
+        schedule = self.result.schedule
+        self._following = schedule.next_round(self._max_sweeps)
+        self.is_over = True
+        if not _is_time_for(self._following, self._pace, limit):
+            return
         try:
-            convergence = measure_chains(request, latest.chains, effective_jobs(n_jobs))
-            if convergence.arrived:
-                progress.tell(f"{_in_words(latest.schedule, convergence)}. Arrived.")
-                return latest
-            starts = [
-                as_burn_in(chain, latest.schedule, request.problem.table) for chain in latest.chains
-            ]
-            if request.recorder is not None:
-                request.recorder.begin_round(following, starts)
+            jobs = effective_jobs(self._n_jobs)
+            convergence = measure_chains(self._request, self.result.chains, jobs)
         except KeyboardInterrupt:
-            return latest._replace(ending="interrupted")
-        progress.tell(
-            f"{_in_words(latest.schedule, convergence)}. On to {following.n_sweeps:,} sweeps."
-        )
-        progress.extend(following.n_sweeps)
-        before = latest
-        n_done = latest.schedule.n_sweeps
-        request = request._replace(
+            self._interrupt()
+            return
+        self.is_over = convergence.arrived
+        longer = f"Continuing to {self._following.n_sweeps:,} sweeps."
+        outlook = "Converged." if self.is_over else longer
+        self.progress.tell(f"{_in_words(schedule, convergence)}. {outlook}")
+
+    def _begin(self, following: Schedule, latest: Run) -> None:
+        """Turn the chains into starting points of the next round."""
+        request = self._request
+        table, n_done = request.problem.table, latest.schedule.n_sweeps
+        starts = [as_burn_in(chain, latest.schedule, table) for chain in latest.chains]
+        if request.recorder is not None:
+            request.recorder.begin_round(following, starts)
+        self.progress.extend(following.n_sweeps)
+        self._request = request._replace(
             schedule=following, starts=[ChainProgress(start, n_done) for start in starts]
         )
 
+    def _interrupt(self) -> None:
+        self.is_over = self.is_interrupted = True
+        if self.result is not None:
+            self.result = self.result._replace(ending="interrupted")
+
 
 def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> Convergence:
-    """Return how far finished chains of one posterior have got, in the engine's units."""
+    """Measure the convergence of finished chains of one posterior, in the engine's units."""
     problem, settings = request.problem, request.settings
     likelihood = LIKELIHOODS[settings.likelihood]
     x = rows_between(problem.table).to_core()
@@ -145,14 +215,15 @@ def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> 
 
 
 def _better(stopped: Run, before: Run | None) -> Run:
-    """Return the round that was stopped, or the one before it, if its draws are too few."""
+    """Return the stopped round, or the previous one if the stopped one has too few draws."""
     lengths = [int(chain.draws.n_draws) for chain in stopped.chains]
-    is_useful = len(lengths) == stopped.schedule.n_chains and min(lengths) >= FEWEST_DRAWS
+    enough = min(FEWEST_DRAWS, math.ceil(stopped.schedule.n_draws / 2))
+    is_useful = len(lengths) == stopped.schedule.n_chains and min(lengths) >= enough
     return stopped if before is None or is_useful else before._replace(ending=stopped.ending)
 
 
 def _seconds_per_sweep(request: RunRequest, seconds: float) -> float:
-    """Return what a sweep of all chains took in a round; 0 if none was needed."""
+    """Return the seconds per sweep of all chains in a round; 0 if no sweep was needed."""
     schedule = request.schedule
     starts = request.starts or [None] * schedule.n_chains
     done = [0 if start is None else start.n_done for start in starts]
@@ -160,9 +231,12 @@ def _seconds_per_sweep(request: RunRequest, seconds: float) -> float:
     return seconds / n_sweeps if n_sweeps > 0 else 0.0
 
 
-def _is_time_for(following: Schedule, pace: float, limit: TimeLimit | None) -> bool:
-    if limit is None:
-        return True
+def _is_time_for(
+    following: Schedule | None, pace: float, limit: TimeLimit | None
+) -> TypeGuard[Schedule]:
+    """Return whether there is a next round, and time for enough of it."""
+    if following is None or limit is None:
+        return following is not None
     left = limit.seconds_left
     n_sweeps = following.n_sweeps - following.n_burn
     return left > 0 and WORTHWHILE_SHARE * n_sweeps * pace <= left
@@ -171,5 +245,5 @@ def _is_time_for(following: Schedule, pace: float, limit: TimeLimit | None) -> b
 def _in_words(schedule: Schedule, convergence: Convergence) -> str:
     return (
         f"{schedule.n_sweeps:,} sweeps: Monte Carlo share {convergence.mc_share:.1%} "
-        f"(aim {ARRIVED_SHARE:.0%}), R-hat {convergence.rhat_f:.3f} (aim {ARRIVED_RHAT})"
+        f"(target {ARRIVED_SHARE:.0%}), R-hat {convergence.rhat_f:.3f} (target {ARRIVED_RHAT})"
     )

@@ -1,4 +1,4 @@
-"""What one may ask of a posterior besides predictions: convergence, rules, trees, ArviZ."""
+"""Methods of a posterior besides predictions: convergence, columns, rules, ArviZ."""
 
 from __future__ import annotations
 
@@ -8,17 +8,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from obliquebart.documentation import shared_parameters
+from obliquebart.display.tables import notebook_html
+from obliquebart.documentation import EXPLAINING, shared_parameters
+from obliquebart.explain import effects as effect_curves
+from obliquebart.explain import importance as importances
 from obliquebart.explain import rules, trees
 from obliquebart.posterior import arviz, diagnostics
 
-documented = shared_parameters("""\
+documented = shared_parameters(f"""\
 X : table of shape (n, n_features)
-    Any table that `fit` takes.
+    Any table that `fit` supports.
 n_jobs : int or None
-    Threads, counted as joblib does.
+    Number of threads, as in joblib.
 coverage : float, default=0.9
-    Of the intervals over the draws.""")
+    Coverage of the intervals over the draws.
+{EXPLAINING}""")
 
 
 class PosteriorSummaries:
@@ -28,29 +32,29 @@ class PosteriorSummaries:
     def summary(
         self: Any, X: Any = None, *, rows: int | Sequence[int] = 10, n_jobs: int | None = None
     ) -> diagnostics.Diagnostics:
-        """Say how well the chains have explored the posterior.
+        """Check whether the chains have converged.
 
-        A verdict (fine for predictions, more draws would help, or the chains disagree), and a
-        table: rank-normalised R-hat, bulk and tail effective sample sizes (ESS) and the Monte
-        Carlo error of the mean (MCSE) of sigma, theta and, given a table, of f at some of its
-        rows; and how often each move was accepted.
+        The summary has a verdict (fine for predictions, more draws would help, or the chains
+        disagree) and a table: rank-normalised R-hat, bulk and tail effective sample sizes (ESS)
+        and the Monte Carlo standard error of the mean (MCSE) for sigma, theta and, given a table,
+        f at some of its rows. It also shows how often each move was accepted.
 
         Parameters
         ----------
         X : table of shape (n, n_features), optional
-            Where to look at f; the training table is a good choice, and the verdict then is about
-            rows that are like it but new. Without it there is no verdict.
+            Rows at which to check f, for example the training data; the verdict is then about new
+            rows similar to them. Without X there is no verdict.
         rows : int or sequence of int, default=10
-            How many rows of X the table shows, evenly spread, or which ones.
+            Rows of X to show in the table: their number (evenly spaced), or their positions.
 
         Returns
         -------
         Diagnostics
-            Prints as a table and a verdict; `quantities`, `acceptance`, `verdict`, `to_dict()`.
+            Prints as a verdict and a table; `quantities`, `acceptance`, `verdict`, `to_dict()`.
 
         See Also
         --------
-        ObliqueBARTRegressor.summary : The same for a model, which knows its training rows.
+        ObliqueBARTRegressor.summary : The same for a model, by default on its training data.
 
         Examples
         --------
@@ -64,6 +68,11 @@ class PosteriorSummaries:
         table = None if X is None else self.encode(X)
         return diagnostics.diagnose(self, table, rows, n_jobs)
 
+    def _repr_html_(self: Any) -> str:
+        scalars = diagnostics.diagnose(self).tables()[:1]
+        more = "summary(X) shows whether the chains have converged."
+        return notebook_html([str(self), *scalars, more])
+
     @documented
     def to_arviz(
         self: Any,
@@ -75,39 +84,120 @@ class PosteriorSummaries:
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
     ) -> Any:
-        """Return the posterior for ArviZ: `az.plot_trace`, `az.summary`, `az.loo`, `az.compare`.
+        """Convert the posterior for ArviZ: `az.plot_trace`, `az.summary`, `az.loo`, `az.compare`.
 
         Parameters
         ----------
         X : table of shape (n, n_features), optional
-            Adds f at some rows to the group posterior, and the group posterior_predictive.
+            Adds f at some rows to the group posterior, and adds the group posterior_predictive.
         y : array-like of shape (n,), optional
-            Adds the groups log_likelihood and observed_data. 0 or 1 for a model of two classes:
-            `y == model.classes_[1]`.
+            Adds the groups log_likelihood and observed_data. For a model with two classes, pass 0
+            or 1: `y == model.classes_[1]`.
         sample_weight : array-like of shape (n,), optional
-            The weights of the fit, if it had any.
+            Weights as for `fit`.
         rows : int or sequence of int, default=10
-            How many rows of f, evenly spread, or which ones.
+            Rows at which to include f: their number (evenly spaced), or their positions.
         random_state : int, RandomState or None, default=None
-            For the posterior predictive draws.
+            Seed of the posterior predictive draws.
 
         Returns
         -------
         arviz.InferenceData or xarray.DataTree
             The former with ArviZ 0.x, the latter with ArviZ 1.x.
+
+        Notes
+        -----
+        For `az.loo` pass the training rows and their outcomes. Pareto k is often large for such
+        flexible models, and the estimate unreliable; then compare the log density of held-out
+        rows, which is in the group log_likelihood if these are passed instead.
         """
         observed = arviz.Observed(y, sample_weight, random_state)
         return arviz.to_arviz(self, X, observed, rows, n_jobs)
 
     @documented
+    def importance(
+        self: Any,
+        X: Any,
+        *,
+        coverage: float = 0.9,
+        max_rows: int = importances.MAX_ROWS,
+        max_draws: int = importances.MAX_DRAWS,
+        random_state: int | np.random.RandomState | None = 0,
+        n_jobs: int | None = None,
+    ) -> importances.ImportanceTable:
+        """Measure which columns matter: how much predictions change when a column is shuffled.
+
+        See `ObliqueBARTRegressor.importance`. Predictions are f, or the probability of the class;
+        with more than two classes, of this class against the rest.
+
+        Parameters
+        ----------
+        random_state : int, RandomState or None, default=0
+            Seed of the shuffling; None shuffles differently at every call.
+
+        Returns
+        -------
+        ImportanceTable
+            A sequence of `Importance`, most important first; it prints as a table.
+        """
+        return importances.column_importance(
+            [self],
+            self.encoding,
+            self.encode(X),
+            coverage=coverage,
+            max_rows=max_rows,
+            max_draws=max_draws,
+            random_state=random_state,
+            n_jobs=n_jobs,
+        )
+
+    @documented
+    def effects(
+        self: Any,
+        X: Any,
+        column: str | int,
+        *,
+        centered: bool = False,
+        n_points: int = effect_curves.N_POINTS,
+        coverage: float = 0.9,
+        max_rows: int = effect_curves.MAX_ROWS,
+        max_draws: int = effect_curves.MAX_DRAWS,
+        n_jobs: int | None = None,
+    ) -> effect_curves.Effect:
+        """Return how predictions depend on one column, with intervals: partial dependence.
+
+        See `ObliqueBARTRegressor.effects`. Predictions are f, or the probability of the class;
+        with more than two classes, of this class against the rest.
+
+        Returns
+        -------
+        Effect
+            Prints as a table; `obliquebart.plots.effects` draws it.
+        """
+        return effect_curves.column_effect(
+            [self],
+            self.encoding,
+            self.encode(X),
+            column,
+            centered=centered,
+            n_points=n_points,
+            coverage=coverage,
+            max_rows=max_rows,
+            max_draws=max_draws,
+            n_jobs=n_jobs,
+        )
+
+    @documented
     def variable_inclusion(self: Any, coverage: float = 0.9) -> list[rules.Inclusion]:
-        """Return how much of the rules uses each column, most used first.
+        """Return the share of rules that use each column, most used first.
+
+        This describes how the model is built; use `importance` to see which columns matter.
 
         Returns
         -------
         list of Inclusion
-            Named tuples (`column`, `kind`, `share`, `low`, `high`, `draws`, `prior`); a data frame
-            library makes a table of them.
+            Named tuples (`column`, `kind`, `share`, `low`, `high`, `draws`, `prior`), which can be
+            converted to a data frame.
         """
         return rules.variable_inclusion(rules.Rules(self), coverage)
 
@@ -116,7 +206,7 @@ class PosteriorSummaries:
         """Return the mean weight of each continuous column in the rules, largest first.
 
         The weight is the absolute value of the column's entry in φ. Columns are scaled to [-1, 1]
-        and φ to length 1, so the numbers can be compared.
+        and φ to length 1, so the numbers are comparable.
 
         Returns
         -------
@@ -134,9 +224,9 @@ class PosteriorSummaries:
         Parameters
         ----------
         by : {"rule", "tree"}, default="rule"
-            "tree" also counts categorical columns, and axis-aligned rules.
+            "tree" also counts categorical columns and axis-aligned rules.
         top : int, default=20
-            How many pairs to return at most.
+            Maximum number of pairs.
 
         Returns
         -------
@@ -162,11 +252,12 @@ class PosteriorSummaries:
         Parameters
         ----------
         draw : int, default=-1
-            Among all draws, ordered by chain; negative numbers count from the end.
+            Number of the draw among all draws, ordered by chain; negative numbers count from the
+            end.
         tree : int, default=0
-            Among the trees of the ensemble.
+            Number of the tree in the ensemble.
         X : table, optional
-            Count its rows in the leaves.
+            Rows to count in each leaf.
 
         Returns
         -------

@@ -1,14 +1,17 @@
-"""What a user can do with the predictions of a fit: three tiers, in the same words everywhere."""
+"""The verdict on the predictions of a fit: three tiers, with the same wording everywhere."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from obliquebart.display.numbers import about, duration
+from obliquebart.display.tables import notebook_html
 from obliquebart.likelihood import Given
+from obliquebart.likelihood.base import AGAINST_THE_REST
 from obliquebart.model.parameters import PRESETS, Schedule
 from obliquebart.posterior.convergence import (
     FINE_RHAT,
@@ -32,62 +35,76 @@ HEADLINES: dict[Tier, str] = {
     "more": "More draws would help.",
     "apart": "The chains disagree.",
 }
+# Where a verdict is read, which decides what it can advise. The reader of a page may use either of
+# the others.
+Place = Literal["Python", "command line", "page"]
 # Where nothing can be said about predictions.
 NO_ROWS = "No verdict without rows: pass a table, such as the training table."
+# Parameters with an option of their own on the command line; others are for `--set`.
+OPTIONS = ("n_burn", "n_draws", "n_chains")
 # How many standard errors "within about" is: 19 rows of 20.
 WITHIN = 2.0
-# Errors shrink more slowly than with the length, and are estimates themselves. On the tables of
-# benchmarks/verdict.py, without this about half of the fits have enough, with it three of four.
+# Errors shrink more slowly than in theory, and are themselves estimates. On the tables of
+# benchmarks/verdict.py, this factor raises the share of fits with enough draws from about one half
+# to three quarters.
 SLACK = 3.0
-# Chains that disagree need much longer runs, or they are not worth trying.
+# If chains disagree, only much longer runs are worth trying.
 LONGER = 4
+# Chains with fewer sweeps of burn-in, or after it, were a trial: even four times as many are few.
+TRIAL = 100
 # Of leaves in a fit whose chains disagree: fewer explanations of single rows.
 SAFE_LEAF = 5
 
 
 class Evidence(NamedTuple):
-    """What is known about the chains of one posterior."""
+    """The evidence about the chains of one posterior."""
 
     convergence: Convergence
     error: float
-    """Monte Carlo standard error of predictions (of probabilities, for labels)."""
+    """Monte Carlo standard error of predictions (for classes, of probabilities)."""
     n_chains: int
     n_burn: int
     n_draws: int
-    """Kept, per chain."""
+    """Kept draws per chain."""
     n_thin: int
     settings: dict[str, Any]
     has_classes: bool
     label: str
-    """What distinguishes the posterior from others of the same model; may be empty."""
+    """Name of the posterior; empty if the model has only one."""
 
     @property
     def badness(self) -> tuple[int, float]:
-        """A key that sorts the worst last."""
+        """Sort key; the worst comes last."""
         return list(HEADLINES).index(self.convergence.tier), self.convergence.mc_share
 
 
 class Verdict(NamedTuple):
-    """How far the predictions of a fit can be trusted; prints as a headline and sentences."""
+    """Whether predictions are affected by Monte Carlo error; prints as a headline and sentences."""
 
     tier: Tier
     """"fine" (for predictions), "more" (draws would help) or "apart" (the chains disagree)."""
     headline: str
-    """The same in words."""
+    """The tier as a sentence."""
     sentences: tuple[str, ...]
     """How large the Monte Carlo error is, and what to do about it."""
     error: float
-    """Monte Carlo standard error of predictions, in the units of y, or of probabilities."""
+    """Monte Carlo standard error of predictions, in the units of y or as a probability."""
     more_draws: int | None
-    """In the tier "more": draws per chain that `sample_more` should add."""
+    """In the tier "more", the number of draws per chain to add with `sample_more`."""
     seconds: float | None
-    """About how long that takes, where it is known."""
+    """The approximate duration of these draws, if known."""
 
     def __str__(self) -> str:
         return " ".join([self.headline, *self.sentences])
 
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return notebook_html([str(self)])
+
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values that JSON can hold.
+        """Return JSON-serializable values.
 
         Returns
         -------
@@ -101,12 +118,12 @@ class Verdict(NamedTuple):
 def examine(
     posterior: Posterior, table: EncodedTable, label: str = "", n_jobs: int | None = None
 ) -> Evidence:
-    """Look at the chains of a posterior at some rows between those of a table."""
+    """Check the chains of a posterior at new rows, halfway between rows of a table."""
     shape = (posterior.n_chains, posterior.n_draws)
     blocks = [f for _, f in posterior.blocks(rows_between(table), n_jobs)]
     f = np.concatenate(blocks, axis=1) if blocks else np.zeros((shape[0] * shape[1], 0))
     likelihood = posterior.likelihood
-    # In standard deviations of y, as squares of the user's numbers may overflow.
+    # In standard deviations of y, because squares of the user's numbers may overflow.
     unit = posterior.scale.scale or 1.0
     in_units = likelihood.trace_units(posterior.scale)
     noise = {
@@ -131,75 +148,104 @@ def examine(
 
 
 def sampled_scales(posterior: Posterior) -> dict[str, FloatArray]:
-    """Return the draws of the scales of noise and leaf outputs that are not fixed."""
+    """Return the draws of the noise and leaf scales, if they are not fixed."""
     names = [*(scalar.name for scalar in posterior.likelihood.noise), "leaf_sd"]
     draws = {name: posterior.trace[name] for name in names}
     return {name: values for name, values in draws.items() if values.min() < values.max()}
 
 
-def reach_verdict(evidence: Sequence[Evidence], took: float | None = None) -> Verdict:
+def reach_verdict(
+    evidence: Sequence[Evidence], took: float | None = None, place: Place = "Python"
+) -> Verdict:
     """Return the verdict on a model: that on its worst posterior."""
     worst = max(evidence, key=lambda each: each.badness)
     tier = worst.convergence.tier
     more = None
     if worst.n_draws < SMALLEST_CHAIN:
+        name = "--n-draws" if place == "command line" else "n_draws"
         draws = "One draw per chain is" if worst.n_draws == 1 else f"{worst.n_draws} draws are"
-        sentences = [f"{draws} too few to tell how good predictions are: raise n_draws."]
+        sentences = [f"{draws} too few to judge the predictions: increase {name}."]
     else:
         sentences = [_about_error(worst)]
         if tier == "more":
             more = _missing_draws(worst)
-            sentences.append(_about_more(worst, more, took))
+            sentences.append(_about_more(worst, more, took, place))
         elif tier == "apart":
-            sentences.append(_about_remedies(worst, took))
+            sentences.append(_about_remedies(worst, took, place))
     if worst.n_chains == 1:
-        chains = f"n_chains={Schedule().n_chains}"
-        sentences.append(f"One chain cannot show what it has missed: fit with {chains}.")
+        chains = _written(place, n_chains=Schedule().n_chains)
+        sentences.append(f"A single chain cannot reveal what it missed: fit with {chains}.")
     seconds = None if more is None or took is None else _seconds(worst, more, took)
     return Verdict(tier, HEADLINES[tier], tuple(sentences), worst.error, more, seconds)
 
 
 def _about_error(worst: Evidence) -> str:
     what = "probabilities" if worst.has_classes else "predictions"
-    error = f"within about ±{WITHIN * worst.error:.2g} of what endless chains would give"
-    where = f", the worst of them for {worst.label}" if worst.label else ""
+    error = f"within about ±{about(WITHIN * worst.error)} of what an infinitely long run would give"
+    label = worst.label.removesuffix(AGAINST_THE_REST).rstrip()
+    where = f", least certain for class {label}" if label else ""
     if worst.convergence.tier != "apart":
         return f"{what.capitalize()} are {error}{where}."
     return (
-        f"They have found different explanations of the data: {what} are an average over these, "
-        f"{error}{where}, and intervals of f may be too narrow."
+        f"They have found different explanations of the data. {what.capitalize()}, averaged over "
+        f"all chains, are {error}{where}. Intervals of f may be too narrow."
     )
 
 
-def _about_more(worst: Evidence, more: int, took: float | None) -> str:
-    sentence = f"sample_more({more}) is likely to be enough"
-    if took is not None:
-        sentence += f"; it takes about {_duration(_seconds(worst, more, took))}"
+def _about_more(worst: Evidence, more: int, took: float | None, place: Place) -> str:
+    """Say how to get more draws: only in Python can chains go on, elsewhere they begin again."""
+    seconds = None if took is None else _seconds(worst, more, took)
+    if place == "Python":
+        sentence = f"sample_more({more}) should be enough"
+    else:
+        thinned = {} if worst.n_thin == 1 else {"n_thin": worst.n_thin}
+        longer = _written(place, n_burn=worst.n_burn, n_draws=worst.n_draws + more, **thinned)
+        sentence = f"Fitting again with {longer} should be enough"
+        seconds = None if took is None or seconds is None else took + seconds
+    if seconds is not None:
+        sentence += f"; it takes about {duration(seconds)}"
     return sentence + "."
 
 
-def _about_remedies(worst: Evidence, took: float | None) -> str:
+def _written(place: Place, **parameters: float) -> str:
+    """Return parameters as a user writes them."""
+    if place != "command line":
+        return ", ".join(f"{name}={value}" for name, value in parameters.items())
+    return " ".join(
+        f"--{name.replace('_', '-')} {value}" if name in OPTIONS else f"--set {name}={value}"
+        for name, value in parameters.items()
+    )
+
+
+def _about_remedies(worst: Evidence, took: float | None, place: Place) -> str:
     settings = worst.settings
-    n_burn, n_thin = LONGER * max(worst.n_burn, 1), LONGER * worst.n_thin
-    duration = f", about {_duration(LONGER * took)}" if took is not None else ""
-    longer = f"n_burn={n_burn}, n_draws={worst.n_draws}, n_thin={n_thin}"
-    remedies = [f"a longer run ({longer}{duration})"]
+    remedies = [f"a longer run ({_longer(worst, took, place)})"]
     if not settings.get("p_change") and not settings.get("p_perturb"):
         ours = PRESETS["default"]
-        remedies.append(f"more moves (p_change={ours.p_change}, p_perturb={ours.p_perturb})")
+        moves = _written(place, p_change=ours.p_change, p_perturb=ours.p_perturb)
+        remedies.append(f"more moves ({moves})")
     if settings.get("min_samples_leaf", 0) < SAFE_LEAF:
-        remedies.append(f"larger leaves (min_samples_leaf={SAFE_LEAF})")
+        remedies.append(f"larger leaves ({_written(place, min_samples_leaf=SAFE_LEAF)})")
     if not settings.get("sigma_fixed", True):
         quantile = PRESETS["paper"].sigma_quantile
-        remedies.append(f"a prior with more noise (sigma_quantile={quantile})")
+        remedies.append(f"a prior with more noise ({_written(place, sigma_quantile=quantile)})")
     if worst.n_chains > 1:
-        remedies.append(f"more chains (n_chains={2 * worst.n_chains})")
+        remedies.append(f"more chains ({_written(place, n_chains=2 * worst.n_chains)})")
     *others, last = remedies
     return f"Try {', '.join(others)} or {last}." if others else f"Try {last}."
 
 
+def _longer(worst: Evidence, took: float | None, place: Place) -> str:
+    if min(worst.n_burn, worst.n_draws * worst.n_thin) < TRIAL:
+        auto = "--n-draws auto" if place == "command line" else 'n_draws="auto"'
+        return f"{auto} and the default n_burn"
+    n_burn, n_thin = LONGER * worst.n_burn, LONGER * worst.n_thin
+    wait = f", about {duration(LONGER * took)}" if took is not None else ""
+    return _written(place, n_burn=n_burn, n_draws=worst.n_draws, n_thin=n_thin) + wait
+
+
 def _missing_draws(worst: Evidence) -> int:
-    """Return how many draws each chain lacks: errors, squared, shrink with the length."""
+    """Return how many draws each chain lacks; squared errors shrink with the length."""
     found = worst.convergence
     factor = max(
         found.mc_share / FINE_SHARE,
@@ -210,7 +256,7 @@ def _missing_draws(worst: Evidence) -> int:
 
 
 def _excess(rhat: float) -> float:
-    """Return the variance between halves of chains over that within."""
+    """Return the variance between halves of chains divided by that within them."""
     return max(rhat**2 - 1.0, 0.0)
 
 
@@ -223,11 +269,3 @@ def _round_up(needed: float) -> int:
     """Round up to one digit: the number is an estimate."""
     unit = int(10 ** int(math.log10(max(needed, 1.0))))
     return math.ceil(needed / unit) * unit
-
-
-def _duration(seconds: float) -> str:
-    """Return a time to wait in words."""
-    if seconds < 90.0:
-        return f"{max(math.ceil(seconds), 1)} s"
-    minutes = math.ceil(seconds / 60.0)
-    return f"{minutes} min" if minutes < 90 else f"{minutes / 60.0:.0f} h"

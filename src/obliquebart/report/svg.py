@@ -11,23 +11,22 @@ from matplotlib.figure import Figure
 
 from obliquebart.plots.style import styled
 
-# On a phone of 390 pixels a figure of this width has letters of 10 pixels.
+# On a 390-pixel phone screen, a figure of this width has 10-pixel text.
 WIDTH = 4.8
 
 
 def new_figure(height: float = 3.4, width: float = WIDTH) -> Figure:
-    """Return a figure outside pyplot's memory."""
+    """Return a figure that pyplot does not keep track of."""
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def to_svg(figure: Figure, key: str, alt: str) -> str:
-    """Return a drawn figure as an `svg` element that grows with the page and has a text instead.
+    """Return a figure as an `svg` element that scales with the page and has alternative text.
 
-    The key is put before every id, so that several pictures fit in one page; `alt` says what the
-    picture shows.
+    `key` is a prefix of all ids, so that several figures can be on one page.
     """
     stream = io.StringIO()
-    # The salt makes the same figure the same text at every run.
+    # A fixed salt makes the output reproducible.
     with styled(), mpl.rc_context({"svg.hashsalt": key, "svg.fonttype": "path"}):
         figure.savefig(stream, format="svg", dpi=160, metadata={"Date": None, "Creator": None})
     text = stream.getvalue()

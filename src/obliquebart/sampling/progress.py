@@ -8,15 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeRemainingColumn,
-)
 
+from obliquebart.display.notebook import in_notebook
+from obliquebart.display.numbers import plain
+from obliquebart.sampling.boards import Board, ChainLine, NotebookBoard, TerminalBoard
 from obliquebart.validation import check_choice
 
 # Shorter fits are over before a display could be read.
@@ -29,8 +24,8 @@ class FitProgress:
     The mode False is silent; "auto" shows on a terminal or in a notebook only; True always shows.
     All are silent for the first second. `noise_units` has the scalars of the noise to show, by
     their name in the engine's snapshot: their symbol, and the size of the engine's unit in the
-    user's units. The title precedes the number of the chain. Output goes to standard error unless
-    a console is given.
+    user's units. The title precedes the number of the chain. Outside notebooks, output goes
+    to standard error unless a console is given.
     """
 
     def __init__(
@@ -42,75 +37,57 @@ class FitProgress:
         console: Console | None = None,
     ) -> None:
         mode = check_choice("progress", mode, (True, False, "auto"))
-        self._console = console or Console(stderr=True)
-        watched = self._console.is_terminal or self._console.is_jupyter
+        self._in_notebook = console is None and in_notebook()
+        self._console = console or Console(stderr=True, force_jupyter=False)
+        watched = self._in_notebook or self._console.is_terminal
         self._enabled = mode is True or (mode == "auto" and watched)
         self._n_sweeps = n_sweeps
         self._noise_units = dict(noise_units or {})
         self._title = title
-        self._n_chains = 0
         self._started = math.inf
-        self._display: Progress | None = None
-        self._tasks: list[TaskID] = []
+        self._board: Board | None = None
 
-    def open(self, n_chains: int) -> None:
+    def open(self) -> None:
         """Start the clock."""
-        self._n_chains = n_chains
         self._started = time.monotonic()
 
     def update(self, snapshots: list[dict[str, Any]]) -> None:
         """Show how far the chains are, each given as `Control.snapshot()`."""
         if not self._enabled:
             return
-        if self._display is None:
+        if self._board is None:
             if time.monotonic() - self._started < QUIET_SECONDS:
                 return
-            self._display = self._new_display()
-        for task, snapshot in zip(self._tasks, snapshots, strict=True):
-            self._display.update(
-                task, completed=int(snapshot["sweep"]), state=self._state(snapshot)
-            )
+            self._board = self._new_board()
+        self._board.show([self._line(i, snapshot) for i, snapshot in enumerate(snapshots)])
 
     def extend(self, n_sweeps: int) -> None:
         """Extend the chains to this many sweeps."""
         self._n_sweeps = n_sweeps
-        if self._display is not None:
-            for task in self._tasks:
-                self._display.update(task, total=n_sweeps)
 
     def tell(self, words: str) -> None:
         """Write a line above the chains, if they are shown."""
-        if self._display is not None:
-            self._display.console.print(self._title + words, highlight=False)
+        if self._board is not None:
+            self._board.tell(self._title + words)
 
     def close(self) -> None:
         """Leave the last state on the screen."""
-        if self._display is not None:
-            self._display.stop()
-            self._display = None
+        if self._board is not None:
+            self._board.close()
+            self._board = None
 
-    def _new_display(self) -> Progress:
-        display = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            TextColumn("{task.fields[state]}"),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            console=self._console,
-        )
-        self._tasks = [
-            display.add_task(f"{self._title}chain {chain + 1}", total=self._n_sweeps, state="")
-            for chain in range(self._n_chains)
-        ]
-        display.start()
-        return display
+    def _new_board(self) -> Board:
+        return NotebookBoard(self._started) if self._in_notebook else TerminalBoard(self._console)
+
+    def _line(self, chain: int, snapshot: dict[str, Any]) -> ChainLine:
+        name = f"{self._title}chain {chain + 1}"
+        return ChainLine(name, int(snapshot["sweep"]), self._n_sweeps, self._state(snapshot))
 
     def _state(self, snapshot: dict[str, Any]) -> str:
         if int(snapshot["sweep"]) == 0 or "acceptance" not in snapshot:
             return "waiting"
         shown = [
-            f"{symbol} {float(snapshot[name]) * unit:.4g}"
+            f"{symbol} {plain(float(snapshot[name]) * unit, 4)}"
             for name, (symbol, unit) in self._noise_units.items()
         ]
         return "  ".join([*shown, f"accepted {float(snapshot['acceptance']):.0%}"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
@@ -106,10 +107,12 @@ def _wants_processes() -> bool:
     return not getattr(backend, "supports_sharedmem", False)
 
 
-def require_run_memory(n_rows: int, n_trees: int, schedule: Schedule) -> None:
+def require_run_memory(
+    n_rows: int, n_trees: int, schedule: Schedule, n_posteriors: int = 1
+) -> None:
     """Raise MemoryError, saying what to lower, if chains of this size would not fit."""
     require_memory(
-        schedule.n_chains * schedule.n_draws * n_trees * SMALLEST_TREE_BYTES,
+        n_posteriors * schedule.n_chains * schedule.n_draws * n_trees * SMALLEST_TREE_BYTES,
         f"Keeping {schedule.n_chains} chains of {schedule.n_draws} draws of {n_trees} trees",
         "Lower n_draws, n_chains or n_trees, or keep fewer sweeps with n_thin.",
     )
@@ -142,6 +145,7 @@ def _run_in_threads(
         # After an interrupt or an error; this has no effect on a chain that has finished.
         for runner in runners:
             runner.stop()
+        _wait_for_end(futures)
         pool.shutdown(wait=True)
         if recorder is not None:
             recorder.flush()
@@ -155,6 +159,17 @@ def _run_in_threads(
     ]
     result = _new_run(request.schedule, done)
     return result._replace(ending="interrupted") if interrupted else result
+
+
+def _wait_for_end(futures: list[Future[Chain | None]]) -> None:
+    """Wait for chains that were told to stop, which takes moments, also if the user is impatient.
+
+    Another Ctrl-C would leave threads behind, whose draws are lost and which can crash the process
+    on its way out.
+    """
+    while not all(future.done() for future in futures):
+        with contextlib.suppress(KeyboardInterrupt):
+            wait(futures)
 
 
 def _new_run(schedule: Schedule, done: list[ChainProgress]) -> Run:

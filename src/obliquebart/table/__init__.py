@@ -1,7 +1,7 @@
 """Tables in, arrays out: everything between a user's data frame and the engine.
 
 ``frames`` reads any table column by column, ``scaling`` maps numbers to [-1, 1], ``levels``
-numbers the levels of a category, ``encoding`` puts them together and remembers what it saw.
+numbers the levels of a categorical column, ``encoding`` combines them and stores the result.
 """
 
 from obliquebart.table.encoded import EncodedTable

@@ -1,4 +1,4 @@
-"""One column of a table: as numbers with NaN for missing, or as a factor."""
+"""One column of a table: as numbers with NaN for missing, as days, or as a factor."""
 
 from __future__ import annotations
 
@@ -14,39 +14,38 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart.table.levels import Factor, Level
+from obliquebart.table.problems import (
+    ColumnTypeError,
+    ColumnValueError,
+    type_error,
+    value_error,
+)
+from obliquebart.table.words import BOOLEANS, are_booleans, days_of_moments, days_of_text
 
-_REMEDIES = {
-    "dates": (
-        "dates or times",
-        "Turn it into numbers or categories first, for example days since a fixed date, the "
-        "month, or the day of the week.",
-    ),
-    "durations": ("durations", "Turn it into numbers first, for example its total seconds."),
-    "nested": (
-        "nested values (lists, arrays or records)",
-        "Expand it into columns of numbers or categories first.",
-    ),
-    "bytes": ("bytes", "Decode it to text, or drop it."),
-    "complex": (
-        "complex numbers",
-        "Complex data not supported: pass real and imaginary part as two columns.",
-    ),
+# Contents that are neither continuous nor categorical: the remedy's key and a description.
+_DESCRIBED = {
+    "dates": "dates",
+    "times": "times of day",
+    "durations": "durations",
+    "nested": "nested values (lists, arrays or records)",
+    "bytes": "bytes",
+    "complex": "complex numbers",
 }
 
 
-def unsupported(name: str, what: str, detail: str = "") -> TypeError:
-    """Make the error for a column that can be neither numbers nor a category."""
-    described, remedy = _REMEDIES.get(
-        what, (f"values of type {what}", "Turn it into numbers or text first, or drop it.")
-    )
-    return TypeError(f"Column {name!r} holds {described}{detail}. {remedy}")
+def unsupported(name: str, what: str, detail: str = "") -> ColumnTypeError:
+    """Make the error for a column that can be neither continuous nor categorical."""
+    described = _DESCRIBED.get(what, f"values of type {what}")
+    remedy = what if what in _DESCRIBED else "other"
+    return type_error(name, f"contains {described}{detail}", remedy)
 
 
 class Column(ABC):
-    """A column that knows its name, its kind and, for messages, its rows in the user's table.
+    """A column with its name, its kind and, for messages, its rows in the user's table.
 
-    ``kind`` is ``"number"``, ``"text"``, ``"category"`` (declared so by its type) or ``"empty"``
-    (of undeclared type, and without a value).
+    ``kind`` is ``"number"`` (including booleans, also as text), ``"text"``, ``"category"`` (by
+    its type), ``"date"``, ``"empty"`` (all values missing, no declared type) or ``"other"``,
+    which cannot be used.
     """
 
     kind: str
@@ -59,8 +58,15 @@ class Column(ABC):
     def _numbers(self) -> NDArray[np.float64]: ...
 
     @abstractmethod
+    def _make_factor(self) -> Factor: ...
+
+    @cached_property
+    def _factor(self) -> Factor:
+        return self._make_factor()
+
     def factor(self) -> Factor:
         """Distinct values and codes."""
+        return self._factor
 
     def numbers(self) -> NDArray[np.float64]:
         """Values as float64, NaN where missing; text and infinite values are errors."""
@@ -70,24 +76,56 @@ class Column(ABC):
             raise self._infinite(infinite)
         return values
 
+    def days(self) -> NDArray[np.float64]:
+        """Dates as days since 1970-01-01, NaN where missing; other values are errors."""
+        factor = self.factor()
+        if factor.kind == "number":
+            raise type_error(self.name, "contains numbers instead of dates", "changed")
+        days = [days_of_text(str(value)) for value in factor.values]
+        if None in days:
+            row = int(np.argmax(factor.codes == days.index(None)))
+            raise self._text_for("dates", str(factor.values[factor.codes[row]]), row, "not dates")
+        # the last entry is for code -1, a missing value
+        return np.array([*days, np.nan], dtype=np.float64)[factor.codes]
+
+    @property
+    def holds_dates(self) -> bool:
+        """Whether all values are dates, by their type or as text in ISO 8601."""
+        if self.kind != "text":
+            return self.kind == "date"
+        return all(days_of_text(str(value)) is not None for value in self.factor().values)
+
     def row(self, i: int | np.integer[Any]) -> int:
-        """Row of the user's table."""
+        """Row number in the user's table."""
         return int(i if self._rows is None else self._rows[i])
 
-    def _infinite(self, where: NDArray[np.bool_]) -> ValueError:
+    def _infinite(self, where: NDArray[np.bool_]) -> ColumnValueError:
         count = int(np.count_nonzero(where))
         more = f" and in {count - 1} more" if count > 1 else ""
-        return ValueError(
-            f"Column {self.name!r} holds an infinite value in row {self.row(where.argmax())}"
-            f"{more}. Replace it by a finite number, or by NaN if the value is missing."
-        )
+        fault = f"contains an infinite value in row {self.row(where.argmax())}{more}"
+        return value_error(self.name, fault, "infinite")
 
-    def _text_for_numbers(self, value: str, i: int | np.integer[Any]) -> TypeError:
-        return TypeError(
-            f"Column {self.name!r} holds text ({value[:40]!r} in row {self.row(i)}) where numbers "
-            "are expected. Convert it to numbers or, if it is a category, list it in "
-            "categorical_features."
-        )
+    def _text_for(
+        self, expected: str, value: str, i: int | np.integer[Any], remedy: str
+    ) -> ColumnTypeError:
+        fault = f"contains text ({value[:40]!r} in row {self.row(i)}) instead of {expected}"
+        return type_error(self.name, fault, remedy)
+
+    def _too_large(self, detail: str = "") -> ColumnValueError:
+        fault = f"contains a number outside the range of double precision{detail}"
+        return value_error(self.name, fault, "too large")
+
+    def _numbers_of_levels(self) -> NDArray[np.float64]:
+        """Numbers of a column that is read by its levels: booleans as text, or categories."""
+        factor = self.factor()
+        values: list[Any] = factor.values
+        if are_booleans(values):
+            values = [BOOLEANS[value] for value in values]
+        elif factor.kind == "text":
+            row = int(np.argmax(factor.codes >= 0))
+            raise self._text_for("numbers", str(values[factor.codes[row]]), row, "text")
+        # the last entry is for code -1, a missing value
+        return np.array([*values, np.nan], dtype=np.float64)[factor.codes]
 
     def _factor_of_numbers(
         self, values: NDArray[Any], present: NDArray[np.bool_] | None = None
@@ -118,11 +156,15 @@ class NumberColumn(Column):
         self._values = values
 
     def _numbers(self) -> NDArray[np.float64]:
-        # a long double may overflow; the caller finds the infinite value
         with np.errstate(over="ignore"):
-            return np.ascontiguousarray(self._values, dtype=np.float64)
+            values = np.ascontiguousarray(self._values, dtype=np.float64)
+        if self._values.dtype.itemsize > values.itemsize:
+            overflown = np.isinf(values) & np.isfinite(self._values)
+            if overflown.any():
+                raise self._too_large(f" in row {self.row(overflown.argmax())}")
+        return values
 
-    def factor(self) -> Factor:  # noqa: D102
+    def _make_factor(self) -> Factor:
         return self._factor_of_numbers(np.ascontiguousarray(self._values))
 
 
@@ -132,35 +174,36 @@ class SeriesColumn(Column):
     def __init__(self, name: str, rows: NDArray[np.int64] | None, series: nw.Series[Any]) -> None:
         super().__init__(name, rows)
         self._series = series
-        dtype = series.dtype
-        if dtype == nw.String:
-            # pandas calls a column of None text
-            self.kind = "text" if series.null_count() < len(series) else "empty"
-        elif dtype in (nw.Categorical, nw.Enum):
-            self.kind = "category"
-        else:
-            self.kind = "number"
+
+    @cached_property
+    def kind(self) -> str:  # type: ignore[override]
+        """Kind by type, except for text columns that are all missing or all boolean."""
+        if self._series.dtype == nw.String:
+            # pandas gives a column of None the type text
+            if self._series.null_count() == len(self._series):
+                return "empty"
+            return "number" if are_booleans(self.factor().values) else "text"
+        return "category" if self._is_read_by_level else "number"
+
+    @property
+    def _is_read_by_level(self) -> bool:
+        return self._series.dtype in (nw.String, nw.Categorical, nw.Enum)
 
     def _numbers(self) -> NDArray[np.float64]:
-        if self.kind == "number":
-            values = self._series.cast(nw.Float64).to_numpy()
-            return np.ascontiguousarray(values, dtype=np.float64)
-        factor = self.factor()
-        if factor.kind == "text":
-            row = int(np.argmax(factor.codes >= 0))
-            raise self._text_for_numbers(str(factor.values[factor.codes[row]]), row)
-        # the last entry serves code -1, a missing value
-        return np.array([*factor.values, np.nan], dtype=np.float64)[factor.codes]
+        if self._is_read_by_level:
+            return self._numbers_of_levels()
+        values = self._series.cast(nw.Float64).to_numpy()
+        return np.ascontiguousarray(values, dtype=np.float64)
 
-    def factor(self) -> Factor:  # noqa: D102
+    def _make_factor(self) -> Factor:
         present = ~self._series.is_null().to_numpy().astype(np.bool_)
         series = self._series.drop_nulls()
-        if self.kind == "number":
+        if not self._is_read_by_level:
             if series.dtype.is_decimal():
                 series = series.cast(nw.Float64)
             return self._factor_of_numbers(series.to_numpy(), present)
         if series.dtype == nw.String and series.implementation.is_pandas_like():
-            # three times as fast, there only
+            # three times as fast, in pandas only
             series = series.cast(nw.Categorical)
         distinct = series.unique().to_list()
         codes = np.full(len(present), -1, dtype=np.int64)
@@ -168,31 +211,91 @@ class SeriesColumn(Column):
         return Factor(codes, _as_levels(self.name, distinct))
 
 
-class ObjectColumn(Column):
-    """A column of Python objects: what it is depends on what it holds."""
+class DateColumn(Column):
+    """A column of dates, with or without a time of day."""
 
-    def __init__(self, name: str, rows: NDArray[np.int64] | None, values: list[Any]) -> None:
+    kind = "date"
+
+    def __init__(self, name: str, rows: NDArray[np.int64] | None, moments: NDArray[Any]) -> None:
+        super().__init__(name, rows)
+        self._moments = moments
+
+    def days(self) -> NDArray[np.float64]:  # noqa: D102
+        return days_of_moments(self._moments)
+
+    def _numbers(self) -> NDArray[np.float64]:
+        raise unsupported(self.name, "dates")
+
+    def _make_factor(self) -> Factor:
+        raise unsupported(self.name, "dates")
+
+
+class OtherColumn(Column):
+    """A column that contains neither numbers, dates nor categories."""
+
+    kind = "other"
+
+    def __init__(self, name: str, rows: NDArray[np.int64] | None, what: str) -> None:
+        super().__init__(name, rows)
+        self._what = what
+
+    def _numbers(self) -> NDArray[np.float64]:
+        raise unsupported(self.name, self._what)
+
+    def _make_factor(self) -> Factor:
+        raise unsupported(self.name, self._what)
+
+
+class ObjectColumn(Column):
+    """A column of Python objects, whose kind depends on its values."""
+
+    def __init__(
+        self,
+        name: str,
+        rows: NDArray[np.int64] | None,
+        values: list[Any],
+        text_remedy: str = "text",
+    ) -> None:
         super().__init__(name, rows)
         self._values = values
+        self._text_remedy = text_remedy
         self._types = {kind: _content(kind) for kind in set(map(type, values))}
 
     @cached_property
     def kind(self) -> str:  # type: ignore[override]
-        """What it holds."""
-        contents = set(self._types.values())
-        strange = contents - {"number", "text", "missing"}
-        if strange:
-            raise self._unsupported_value()
-        if "text" in contents:
-            return "text"
-        if all(map(self._is_missing, self._values)):
-            return "empty"
-        return "number"
+        """Kind by the types of the values."""
+        if self._has_unusual:
+            return "date" if self._contents == {"dates"} else "other"
+        if "text" in self._types.values():
+            is_boolean = self._contents == {"text"} and are_booleans(self.factor().values)
+            return "number" if is_boolean else "text"
+        return "number" if self._contents else "empty"
+
+    @property
+    def _has_unusual(self) -> bool:
+        return bool(set(self._types.values()) - {"number", "text", "missing"})
+
+    @cached_property
+    def _contents(self) -> set[str]:
+        """What the non-missing values are."""
+        if set(self._types.values()) == {"text"}:
+            return {"text"}
+        return {self._types[type(v)] for v in self._values if not self._is_missing(v)}
+
+    def days(self) -> NDArray[np.float64]:  # noqa: D102
+        if self.kind == "date":
+            nat = np.datetime64("NaT", "us")
+            moments = [nat if self._is_missing(v) else _as_moment(v) for v in self._values]
+            return days_of_moments(np.array(moments, dtype="M8[us]"))
+        return super().days()
 
     def _numbers(self) -> NDArray[np.float64]:
-        if self.kind == "text":
+        self._require_usual()
+        if "text" in self._types.values():
             row = self._first("text")
-            raise self._text_for_numbers(self._values[row], row)
+            if self.kind == "text":
+                raise self._text_for("numbers", self._values[row], row, self._text_remedy)
+            return self._numbers_of_levels()
         values: list[Any] = self._values
         if "missing" in self._types.values():
             types = self._types
@@ -200,18 +303,14 @@ class ObjectColumn(Column):
         try:
             return np.array(values, dtype=object).astype(np.float64)
         except OverflowError:
-            raise ValueError(
-                f"Column {self.name!r} holds a number beyond the range of double precision. "
-                "Rescale it."
-            ) from None
+            raise self._too_large() from None
 
-    def factor(self) -> Factor:  # noqa: D102
-        if self.kind == "empty":
-            return Factor(np.full(len(self._values), -1, dtype=np.int64), [])
+    def _make_factor(self) -> Factor:
+        self._require_usual()
         distinct = list(dict.fromkeys(self._values))
         present = [value for value in distinct if not self._is_missing(value)]
         numbers = [value for value in present if not isinstance(value, str)]
-        if self.kind == "text" and numbers:
+        if numbers and len(numbers) < len(present):
             raise self._mixed(numbers[0])
         code_of = dict.fromkeys(distinct, -1)
         code_of.update({value: code for code, value in enumerate(present)})
@@ -224,21 +323,26 @@ class ObjectColumn(Column):
             raise self._infinite(infinite)
         return Factor(codes, levels)
 
+    def _require_usual(self) -> None:
+        if self._has_unusual:
+            is_date = self._contents == {"dates"}
+            raise unsupported(self.name, "dates") if is_date else self._unsupported_value()
+
     def _is_missing(self, value: Any) -> bool:
         return self._types[type(value)] == "missing" or bool(value != value)
 
     def _first(self, content: str) -> int:
         return next(i for i, v in enumerate(self._values) if self._types[type(v)] == content)
 
-    def _mixed(self, number: Any) -> TypeError:
+    def _mixed(self, number: Any) -> ColumnTypeError:
         row = self._first("text")
-        return TypeError(
-            f"Column {self.name!r} mixes text and numbers ({self._values[row][:40]!r} in row "
-            f"{self.row(row)}, {number!r} in row {self.row(self._values.index(number))}). "
-            "Convert it to one of the two, for example all to text."
+        fault = (
+            f"mixes text and numbers ({self._values[row][:40]!r} in row {self.row(row)}, "
+            f"{number!r} in row {self.row(self._values.index(number))})"
         )
+        return type_error(self.name, fault, "mixed")
 
-    def _unsupported_value(self) -> TypeError:
+    def _unsupported_value(self) -> ColumnTypeError:
         usual = ("number", "text", "missing")
         row, value = next(
             (i, v) for i, v in enumerate(self._values) if self._types[type(v)] not in usual
@@ -276,7 +380,7 @@ def _distinct(values: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def _content(kind: type) -> str:
-    """Say what values of a Python type are to us."""
+    """Return how values of a Python type are treated."""
     if issubclass(kind, str):
         return "text"
     if issubclass(kind, (Real, Decimal, np.bool_)):
@@ -284,8 +388,10 @@ def _content(kind: type) -> str:
     # pandas' NA and NaT, by name because pandas may not be installed
     if kind is type(None) or kind.__name__ in ("NAType", "NaTType"):
         return "missing"
-    if issubclass(kind, (dt.date, dt.time, np.datetime64)):
+    if issubclass(kind, (dt.date, np.datetime64)):
         return "dates"
+    if issubclass(kind, dt.time):
+        return "times"
     if issubclass(kind, (dt.timedelta, np.timedelta64)):
         return "durations"
     if issubclass(kind, (bytes, bytearray)):
@@ -297,8 +403,15 @@ def _content(kind: type) -> str:
     return kind.__name__
 
 
+def _as_moment(value: Any) -> np.datetime64:
+    """Convert a date to `datetime64`, in UTC if it has a time zone."""
+    if isinstance(value, dt.datetime) and value.tzinfo is not None:
+        value = value.astimezone(dt.timezone.utc).replace(tzinfo=None)
+    return np.datetime64(value, "us")
+
+
 def _as_number(value: Any) -> int | float:
-    """Make an int where that is exact: 1 and 1.0 are one level, large identifiers stay apart."""
+    """Convert to int if that is exact: 1 and 1.0 are one level, large identifiers stay distinct."""
     if isinstance(value, (int, np.integer, np.bool_)):
         return int(value)
     number = float(value)
@@ -306,7 +419,7 @@ def _as_number(value: Any) -> int | float:
 
 
 def _as_levels(name: str, values: list[Any]) -> list[Level]:
-    """Distinct values as text or numbers, one of the two; other categories by their text."""
+    """Distinct values, all as text or all as numbers; other categories as their text."""
     types = set(map(type, values))
     if len(types) <= 1 and types <= {str, int}:
         return values
@@ -314,10 +427,7 @@ def _as_levels(name: str, values: list[Any]) -> list[Level]:
     if contents == {"number"}:
         return [_as_number(value) for value in values]
     if len(contents) > 1 and contents & {"number", "text"}:
-        raise TypeError(
-            f"Column {name!r} mixes categories of different types "
-            f"({', '.join(sorted(kind.__name__ for kind in types))}). "
-            "Convert them to one type, for example all to text."
-        )
-    # strings, but also intervals, dates and the like that the user declared as categories
+        listed = ", ".join(sorted(kind.__name__ for kind in types))
+        raise type_error(name, f"mixes categories of different types ({listed})", "mixed")
+    # strings, but also intervals, dates and so on that the user declared as categorical
     return [str(value) for value in values]

@@ -16,17 +16,17 @@ def map_rows(
     dtype: Any = np.float64,
     **options: Any,
 ) -> Any:
-    """Return `method(X, **options)` as a lazy Dask array, or None if X is no Dask collection.
+    """Return `method(X, **options)` as a lazy Dask array, or None if X is not a Dask collection.
 
-    The bound method of a fitted estimator maps a block of rows to an array with the same number of
-    rows, followed by `shape`. Blocks are those of a Dask array along its rows, or the partitions of
-    a Dask data frame.
+    `method` is a bound method of a fitted estimator. It maps a block of n rows to an array of
+    shape (n, *shape). Blocks are the row blocks of a Dask array, or the partitions of a Dask data
+    frame.
     """
     if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr"):
         return None
-    # Dask is no dependency; whoever has a collection has it installed.
+    # Dask is not a dependency, but a Dask collection implies that it is installed.
     dask, dask_array = import_module("dask"), import_module("dask.array")
-    # As a task of its own the model travels once, not once per block.
+    # As a separate task, the model is sent once, not once per block.
     model = dask.delayed(method.__self__)  # type: ignore[attr-defined]
     call = _Call(method.__name__, options)
     if isinstance(X, dask_array.Array):

@@ -1,4 +1,4 @@
-"""A table as the engine takes it."""
+"""A table in the form that the engine reads."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from obliquebart import _core
 
 
 class EncodedTable(NamedTuple):
-    """Encoded columns, each a row of an array; unlike `_core.Data` they pickle."""
+    """Encoded columns, one per row of an array; unlike `_core.Data`, it can be pickled."""
 
     x_cont: NDArray[np.float32]
     """(p_cont, n), C order; NaN is missing."""
     x_cat: NDArray[np.uint32]
-    """(p_cat, n), C order; a code that is not below its `n_levels` was unseen in training."""
+    """(p_cat, n), C order; codes of `n_levels` or more are levels unseen in training."""
     n_levels: list[int]
-    """Levels of each categorical column."""
+    """Number of levels of each categorical column."""
 
     @property
     def p_cont(self) -> int:

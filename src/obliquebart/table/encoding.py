@@ -1,4 +1,4 @@
-"""What a model remembers of its training table, and how it reads the next one."""
+"""What a model stores about its training table, and how it encodes later tables."""
 
 from __future__ import annotations
 
@@ -11,20 +11,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
+from obliquebart.table.columns import Column
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.frames import Table, check_columns, read_table
 from obliquebart.table.levels import LevelTable, Unseen, UnseenLevelWarning, unseen_message
+from obliquebart.table.problems import ProblemCollector, value_error
 from obliquebart.table.scaling import FEATURE_SCALINGS, ColumnScale, limits_of
-from obliquebart.table.selection import categorical_mask
+from obliquebart.table.selection import Dates, Role, column_roles, is_category
 
 CategoricalFeatures = Literal["auto"] | Sequence[str] | Sequence[int] | ArrayLike | None
 
-# A text column with more distinct values than this, in more than half of its rows each another,
-# is taken for free text unless the user declares it a category.
+# A text column with more distinct values than this, and more than one per two rows, is considered
+# free text unless the user declares it categorical.
 MAX_FREE_LEVELS = 1000
-# With fewer distinct values than this, even dates or names may be meant as categories.
+# With at most this many distinct values, even dates or names are plausible categories.
 MIN_DOUBTFUL_LEVELS = 30
 DATE = re.compile(r"\d{4}[-/.]\d{1,2}[-/.]\d{1,2}([T ].*)?|\d{1,2}[-/.]\d{1,2}[-/.]\d{2,4}( .*)?")
+# Whole numbers that differ in all of at least so many rows are row numbers, if their name says so.
+MIN_NUMBERED_ROWS = 20
+ROW_NUMBERS = re.compile(
+    r"id|index|unnamed: 0|row(s|[ _.]?(id|index|names?|num(ber)?s?))?", re.IGNORECASE
+)
 
 STATE_VERSION = 1
 
@@ -33,17 +40,17 @@ STATE_VERSION = 1
 class Encoding:
     """The columns of a training table: names, kinds, scales, levels.
 
-    Made by `fit`. Continuous columns are mapped to [-1, 1] by their training rows, the levels
+    Made by `fit`. Continuous columns are mapped to [-1, 1] based on the training rows; the levels
     of categorical columns are numbered in sorted order. All containers give the same arrays.
 
     Attributes
     ----------
     names : list of str
-        Column names for messages; ``x0``, ``x1``, … where the container had none.
+        Column names for messages; ``x0``, ``x1``, … if the container had none.
     is_named : bool
-        Whether the container named its columns, all by strings.
+        Whether the container had column names, all of them strings.
     columns : list of ColumnScale or LevelTable
-        One for each column of the table, in its order.
+        One per column of the table, in order.
     feature_scaling : str
     owner : str
         Name of the estimator, for messages.
@@ -74,6 +81,7 @@ class Encoding:
         X: Any,
         *,
         categorical_features: CategoricalFeatures = "auto",
+        dates: Dates = None,
         feature_scaling: str = "range",
         rows: NDArray[np.int64] | None = None,
         owner: str = "Encoding",
@@ -83,20 +91,25 @@ class Encoding:
         Parameters
         ----------
         X : array-like or data frame of shape (n, p)
-            NumPy array, nested list, or a pandas, polars, PyArrow or other data frame that
-            narwhals knows.
+            NumPy array, nested list, or a pandas, polars, PyArrow or other data frame supported
+            by narwhals.
         categorical_features : "auto", None, or list of names, positions or booleans
-            Which columns are categories. ``"auto"``: in a data frame, the columns of
-            categorical, enum, text or (holding text) object type; in an array none. Booleans
-            are numbers, 0 and 1.
+            Which columns are categorical. ``"auto"``: in a data frame, columns of categorical,
+            enum or text type, and object columns that contain text; in an array, none. Names or
+            positions add columns to these. A list of booleans, one per column, or None replaces
+            the automatic choice. Booleans, also as text ("True", "FALSE"), become 0 and 1.
+        dates : {"auto", None}
+            ``"auto"`` converts date columns, and text columns in which all values are ISO 8601
+            dates, to days since 1970-01-01. With None, date columns raise an error and text is
+            categorical.
         feature_scaling : {"range", "rank", "blend", "joint"}
-            The map of a continuous column to [-1, 1]: ``"range"`` by training minimum and
-            maximum, going on linearly outside; ``"rank"`` by mid-rank among the training
-            values, linear between them and flat outside; ``"blend"`` the mean of these two;
-            ``"joint"`` by one minimum and maximum for all continuous columns together, which
-            is a poor choice and serves to reproduce published results only.
+            The map of a continuous column to [-1, 1]. ``"range"``: by the training minimum and
+            maximum, linear beyond them. ``"rank"``: by mid-rank among the training values, linear
+            between them and constant beyond them. ``"blend"``: the mean of the two. ``"joint"``:
+            by one minimum and maximum for all continuous columns together, only useful to
+            reproduce published results.
         rows : int array, optional
-            Rows to use; the others are ignored and not in the encoded arrays.
+            Rows to use; all others are ignored.
         owner : str
             Name of the estimator, for messages.
 
@@ -106,58 +119,66 @@ class Encoding:
         encoded : EncodedTable
         """
         table = read_table(X, owner, rows)
-        is_categorical = categorical_mask(categorical_features, table)
-        is_auto = isinstance(categorical_features, str)
-        limits = _joint_limits(table, is_categorical) if feature_scaling == "joint" else None
+        roles = column_roles(table, categorical_features, dates)
+        limits = _joint_limits(table, roles) if feature_scaling == "joint" else None
 
         columns: list[ColumnScale | LevelTable] = []
         doubts: list[str] = []
-        writer = _Writer(table.n_rows, is_categorical)
-        for j, categorical in enumerate(is_categorical):
-            column = table.column(j)
-            if categorical:
-                factor = column.factor()
-                if is_auto and column.kind == "text":
-                    check_not_free_text(column.name, len(factor.values), table.n_rows)
-                    doubts += doubts_about_text(column.name, factor.values, table.n_rows)
-                levels = LevelTable.fit(factor)
-                columns.append(levels)
-                writer.add_codes(levels.codes(factor, column.name)[0])
-            else:
-                values = column.numbers()
-                scale = ColumnScale.fit(values, feature_scaling, limits)
-                columns.append(scale)
-                writer.add_values(scale.apply(values))
-        if doubts:
-            warn_caller(
-                f"{' '.join(doubts)} Drop such a column or turn it into numbers; if it is a "
-                "category after all, name it in categorical_features.",
-                DoubtfulColumnWarning,
-            )
+        row_numbers: list[str] = []
+        has_other_dates = False
+        problems = ProblemCollector()
+        writer = _Writer(table.n_rows, [is_category(role) for role in roles])
+        for j, role in enumerate(roles):
+            with problems.of_column():
+                column = table.column(j)
+                if is_category(role):
+                    factor = column.factor()
+                    if role == "found" and column.kind == "text":
+                        _check_not_free_text(column, len(factor.values), table.n_rows)
+                        found = _doubts_about_text(column.name, factor.values, table.n_rows)
+                        doubts += found
+                        has_other_dates |= bool(found) and _are_other_dates(column)
+                    levels = LevelTable.fit(factor)
+                    columns.append(levels)
+                    writer.add_codes(levels.codes(factor, column.name)[0])
+                else:
+                    values = _values(column, is_date=role == "date")
+                    if _are_row_numbers(column.name, values):
+                        row_numbers.append(column.name)
+                    scale = ColumnScale.fit(values, feature_scaling, limits, is_date=role == "date")
+                    columns.append(scale)
+                    writer.add_values(scale.apply(values))
+        problems.raise_all()
+        if doubts or row_numbers:
+            warn_caller(DoubtfulColumnWarning(doubts, row_numbers, other_dates=has_other_dates))
         _warn_empty(table.names, columns)
         encoding = cls(table.names, table.is_named, columns, feature_scaling, owner)
         return encoding, writer.encoded(encoding.n_levels)
 
     def transform(self, X: Any) -> EncodedTable:
-        """Encode a table of the same columns.
+        """Encode a table with the same columns.
 
-        A column without a value in training is not read. Levels unseen in training, a missing
-        category among them where training had none, get the code 4294967295 and are reported by one
-        `UnseenLevelWarning`.
+        Columns that were all missing in training are not read. Levels unseen in training get the
+        code 4294967295 and are reported in one `UnseenLevelWarning`. Missing values of a
+        categorical column count as unseen if training had none.
         """
         table = read_table(X, self.owner)
         check_columns(table, self.names, self.is_named, self.owner)
         reports: list[Unseen] = []
+        problems = ProblemCollector(later=True)
         writer = _Writer(table.n_rows, [kind == "categorical" for kind in self.kinds])
         for j, known in enumerate(self.columns):
-            if isinstance(known, LevelTable):
-                codes, unseen = known.codes(table.column(j).factor(), self.names[j])
-                writer.add_codes(codes)
-                reports += [] if unseen is None else [unseen]
-            elif known.is_empty:
-                writer.add_values(np.zeros(table.n_rows, dtype=np.float32))
-            else:
-                writer.add_values(known.apply(table.column(j).numbers()))
+            with problems.of_column():
+                if isinstance(known, LevelTable):
+                    codes, unseen = known.codes(table.column(j).factor(), self.names[j])
+                    writer.add_codes(codes)
+                    reports += [] if unseen is None else [unseen]
+                elif known.is_empty:
+                    writer.add_values(np.zeros(table.n_rows, dtype=np.float32))
+                else:
+                    values = _values(table.column(j), is_date=known.is_date)
+                    writer.add_values(known.apply(values))
+        problems.raise_all()
         if reports:
             warn_caller(unseen_message(reports), UnseenLevelWarning)
         return writer.encoded(self.n_levels)
@@ -169,7 +190,7 @@ class Encoding:
 
     @property
     def feature_names_in_(self) -> NDArray[np.object_]:
-        """Column names; there is no such attribute if the table had none."""
+        """Column names; the attribute does not exist if the table had none."""
         if not self.is_named:
             raise AttributeError("the training table had no column names")
         return np.array(self.names, dtype=object)
@@ -183,8 +204,16 @@ class Encoding:
         ]
 
     @property
+    def taken_as(self) -> list[str]:
+        """The kinds in the words of `fit`: a continuous column may be a ``"date"``."""
+        return [
+            "date" if isinstance(column, ColumnScale) and column.is_date else kind
+            for column, kind in zip(self.columns, self.kinds, strict=True)
+        ]
+
+    @property
     def levels(self) -> dict[str, list[str | int | float | None]]:
-        """Levels of each categorical column in the order of their codes; None is missing."""
+        """Levels of each categorical column by code; None stands for missing values."""
         return {
             name: column.levels
             for name, column in zip(self.names, self.columns, strict=True)
@@ -193,7 +222,7 @@ class Encoding:
 
     @property
     def n_levels(self) -> list[int]:
-        """Number of levels of each categorical column, a missing one included."""
+        """Number of levels of each categorical column, counting missing values as a level."""
         return [c.n_levels for c in self.columns if isinstance(c, LevelTable)]
 
     @property
@@ -227,16 +256,16 @@ class Encoding:
         }
         try:
             if state["version"] != STATE_VERSION:
-                raise ValueError(f"version {state['version']!r} is not known")
+                raise ValueError(f"unknown version {state['version']!r}")
             columns: list[ColumnScale | LevelTable] = [
                 readers[kind](column)
                 for kind, column in zip(state["kinds"], state["columns"], strict=True)
             ]
             names = [str(name) for name in state["names"]]
             if len(names) != len(columns) or not names:
-                raise ValueError("there must be one name for each column")
+                raise ValueError("the number of names and columns must be equal")
             if state["feature_scaling"] not in FEATURE_SCALINGS:
-                raise ValueError(f"feature_scaling {state['feature_scaling']!r} is not known")
+                raise ValueError(f"unknown feature_scaling {state['feature_scaling']!r}")
             is_named, scaling = bool(state["is_named"]), state["feature_scaling"]
             return cls(names, is_named, columns, scaling, str(state["owner"]))
         except (KeyError, TypeError, ValueError, OverflowError) as error:
@@ -262,41 +291,67 @@ class _Writer:
         return EncodedTable(self._x_cont, self._x_cat, n_levels)
 
 
-def _joint_limits(table: Table, is_categorical: Sequence[bool]) -> tuple[float, float]:
-    limits = [
-        limits_of(table.column(j).numbers())
-        for j, categorical in enumerate(is_categorical)
-        if not categorical
-    ]
+def _values(column: Column, *, is_date: bool) -> NDArray[np.float64]:
+    return column.days() if is_date else column.numbers()
+
+
+def _joint_limits(table: Table, roles: Sequence[Role]) -> tuple[float, float]:
+    limits: list[tuple[float, float]] = []
+    problems = ProblemCollector()
+    for j, role in enumerate(roles):
+        if not is_category(role):
+            with problems.of_column():
+                limits.append(limits_of(_values(table.column(j), is_date=role == "date")))
+    problems.raise_all()
     return limits_of(np.array(limits, dtype=np.float64).reshape(-1))
 
 
-def check_not_free_text(name: str, n_distinct: int, n_rows: int) -> None:
-    """Raise an error if a text column has too many different values for a category."""
-    if n_distinct > max(MAX_FREE_LEVELS, n_rows // 2):
-        raise ValueError(
-            f"Column {name!r} looks like free text: {n_distinct} different values in {n_rows} "
-            "rows. Drop it or turn it into numbers; if it is a category after all, name it in "
-            "categorical_features or give it a categorical type."
-        )
+def _check_not_free_text(column: Column, n_distinct: int, n_rows: int) -> None:
+    """Raise an error if a text column has too many distinct values to be categorical."""
+    if n_distinct <= max(MAX_FREE_LEVELS, n_rows // 2):
+        return
+    counted = f"{n_distinct} distinct values in {n_rows} rows"
+    if column.holds_dates:
+        raise value_error(column.name, f"contains dates written as text: {counted}", "dates")
+    if _are_other_dates(column):
+        fault = f"contains dates written as text, but not ISO dates: {counted}"
+        raise value_error(column.name, fault, "not dates")
+    raise value_error(column.name, f"looks like free text: {counted}", "free text")
 
 
-def doubts_about_text(name: str, values: Iterable[Any], n_rows: int) -> list[str]:
-    """Return what speaks against taking a text column as a category: a sentence or nothing."""
+def _are_other_dates(column: Column) -> bool:
+    """Say whether a text column looks like dates, but not those of ISO 8601."""
+    return not column.holds_dates and all(
+        DATE.fullmatch(str(value)) for value in column.factor().values
+    )
+
+
+def _doubts_about_text(name: str, values: Iterable[Any], n_rows: int) -> list[str]:
+    """Return a sentence if a text column is unlikely to be categorical, else nothing."""
     levels = [str(value) for value in values]
     if len(levels) <= MIN_DOUBTFUL_LEVELS:
         return []
     if all(map(DATE.fullmatch, levels)):
         return [
-            f"Column {name!r} looks like dates written as text: as {len(levels)} categories they "
-            "have no order, and a new day is an unseen level."
+            f"Column {name!r} looks like dates written as text. As {len(levels)} levels they "
+            "have no order, and every new date is an unseen level."
         ]
     if len(levels) > n_rows // 2:
         return [
-            f"Column {name!r} has {len(levels)} different texts in {n_rows} rows: hardly any two "
-            "rows share one, so the model can only learn it by heart."
+            f"Column {name!r} has {len(levels)} distinct values in {n_rows} rows. Most levels "
+            "occur only once, so the model cannot learn from them."
         ]
     return []
+
+
+def _are_row_numbers(name: str, values: NDArray[np.float64]) -> bool:
+    """Say whether a column has a name for row numbers and a different whole number in each row."""
+    return (
+        ROW_NUMBERS.fullmatch(name.strip()) is not None
+        and len(values) >= MIN_NUMBERED_ROWS
+        and bool((values == np.round(values)).all())
+        and len(np.unique(values)) == len(values)
+    )
 
 
 def _warn_empty(names: list[str], columns: list[ColumnScale | LevelTable]) -> None:
@@ -307,4 +362,4 @@ def _warn_empty(names: list[str], columns: list[ColumnScale | LevelTable]) -> No
     ]
     if empty:
         more = f" and {len(empty) - 5} more" if len(empty) > 5 else ""
-        warn_caller(f"No value in training, so ignored: column {', '.join(empty[:5])}{more}.")
+        warn_caller(f"Ignoring columns without any value: {', '.join(empty[:5])}{more}.")

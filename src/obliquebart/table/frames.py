@@ -15,22 +15,29 @@ from scipy.sparse import issparse
 from sklearn.utils import check_array
 
 from obliquebart.exceptions import warn_caller
-from obliquebart.table.columns import Column, NumberColumn, ObjectColumn, SeriesColumn, unsupported
+from obliquebart.table.columns import (
+    Column,
+    DateColumn,
+    NumberColumn,
+    ObjectColumn,
+    OtherColumn,
+    SeriesColumn,
+)
 
 
 @dataclass(frozen=True)
 class Table:
     """A two-dimensional table with at least one row and one column."""
 
-    names: list[str]  # for messages; x0, x1, … where the container has none
-    is_named: bool  # whether the container names its columns, all by strings
-    is_frame: bool  # whether the columns have types of their own
+    names: list[str]  # for messages; x0, x1, … if the container has none
+    is_named: bool  # whether the container has column names, all of them strings
+    is_frame: bool  # whether each column has its own type
     n_rows: int
     column: Callable[[int], Column]  # reads the column at a position
 
 
 def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Table:
-    """Look at a table without converting it; rows other than `rows` are ignored altogether.
+    """Open a table without converting it; rows other than `rows` are ignored.
 
     `owner` is the name of the estimator, for messages.
 
@@ -46,7 +53,7 @@ def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Tab
         return _read_frame(X, owner, rows)
     if isinstance(nw.from_native(X, pass_through=True), nw.LazyFrame):
         raise TypeError(
-            f"{owner} needs the values of X, but X is a lazy frame of type "
+            f"{owner} needs the values of X, but X is a lazy data frame of type "
             f"{type(X).__module__}.{type(X).__name__}. Compute it first, for example with "
             "X.collect()."
         )
@@ -54,7 +61,7 @@ def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Tab
 
 
 def check_columns(table: Table, names: list[str], is_named: bool, owner: str) -> None:
-    """Compare names, order and number of columns with those of fit, in scikit-learn's words."""
+    """Compare the columns with those in fit; messages are scikit-learn's."""
     if is_named and table.is_named and table.names != names:
         raise ValueError(_names_message(names, table.names))
     if table.is_named and not is_named:
@@ -88,27 +95,41 @@ def _bullets(names: list[str]) -> str:
 
 
 def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
-    array = check_array(
-        _plain_array(X), dtype=None, ensure_all_finite=False, input_name="X", estimator=owner
-    )
+    try:
+        array = check_array(
+            _plain_array(X), dtype=None, ensure_all_finite=False, input_name="X", estimator=owner
+        )
+    except ValueError as error:
+        if not str(error).startswith("Complex data"):
+            raise
+        # scikit-learn's message would print the whole array
+        raise ValueError(
+            "Complex data not supported: split X into real and imaginary columns."
+        ) from None
     if rows is not None:
         array = array[rows]
     names = [f"x{j}" for j in range(array.shape[1])]
 
     def column(j: int) -> Column:
-        return _open_array(names[j], rows, array[:, j])
+        return _open_array(names[j], rows, array[:, j], "text in an array")
 
     return Table(names, False, False, len(array), cache(column))
 
 
 def _read_mapping(X: Mapping[Any, Any], owner: str, rows: NDArray[np.int64] | None) -> Table:
-    """Read a dictionary of columns, which serves where no data frame library is installed."""
+    """Read a dictionary of columns, for use without a data frame library."""
     names, arrays = list(X), [np.asarray(values) for values in X.values()]
+    single = next((str(name) for name, a in zip(names, arrays, strict=True) if a.ndim == 0), None)
+    if single is not None:
+        raise ValueError(
+            f"Column {single!r} is a single value: give each column a list with one value per row, "
+            f"as in {{{single!r}: [1.0]}}."
+        )
     for name, array in zip(names, arrays, strict=True):
         if array.ndim != 1 or len(array) != len(arrays[0]):
             raise ValueError(
-                f"Column {str(name)!r} has shape {array.shape}: all columns must be "
-                f"one-dimensional, with {len(arrays[0])} values as the first one."
+                f"Column {str(name)!r} has shape {array.shape}; expected ({len(arrays[0])},) as in "
+                "the first column."
             )
     if not names or len(arrays[0]) == 0:
         # for scikit-learn's own message
@@ -124,17 +145,22 @@ def _read_mapping(X: Mapping[Any, Any], owner: str, rows: NDArray[np.int64] | No
     return Table(shown, _are_strings(names), True, len(arrays[0]), cache(column))
 
 
-def _open_array(name: str, rows: NDArray[np.int64] | None, values: NDArray[Any]) -> Column:
+def _open_array(
+    name: str, rows: NDArray[np.int64] | None, values: NDArray[Any], text_remedy: str = "text"
+) -> Column:
     kind = values.dtype.kind
     if kind in "biuf":
         return NumberColumn(name, rows, values)
     if kind in "OU":
-        return ObjectColumn(name, rows, values.tolist())
-    raise unsupported(name, {"M": "dates", "m": "durations", "S": "bytes"}.get(kind, kind))
+        return ObjectColumn(name, rows, values.tolist(), text_remedy)
+    if kind == "M":
+        return DateColumn(name, rows, values)
+    what = {"m": "durations", "S": "bytes", "c": "complex"}.get(kind, kind)
+    return OtherColumn(name, rows, what)
 
 
 def _plain_array(X: Any) -> Any:
-    """Undo two silent conversions of NumPy: masks are lost, numbers beside text become text."""
+    """Avoid two silent conversions by NumPy: dropped masks, and numbers mixed with text to text."""
     if isinstance(X, np.ma.MaskedArray):
         if X.dtype.kind == "O":
             return X.filled(None)
@@ -147,7 +173,7 @@ def _plain_array(X: Any) -> Any:
 
 
 def _read_frame(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
-    # narwhals looks for duplicates too, but not in every library and not at once
+    # narwhals checks for duplicates too, but not for every library and not immediately
     _check_unique(list(getattr(X, "column_names", getattr(X, "columns", []))))
     frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
     columns: list[Any] = list(frame.columns)
@@ -169,7 +195,7 @@ def _check_unique(columns: list[Any]) -> None:
     twice = [str(name) for name, count in Counter(columns).items() if count > 1]
     if twice:
         raise ValueError(
-            f"Column names must be unique, but these occur more than once: {', '.join(twice)}. "
+            f"Column names must be unique, but X has duplicates: {', '.join(twice)}. "
             "Rename or drop the duplicates."
         )
 
@@ -177,7 +203,7 @@ def _check_unique(columns: list[Any]) -> None:
 def _are_strings(columns: list[Any]) -> bool:
     types = sorted({type(name).__qualname__ for name in columns})
     if len(types) > 1 and "str" in types:
-        # scikit-learn's words
+        # scikit-learn's message
         raise TypeError(
             "Feature names are only supported if all input features have string names, but your "
             f"input has {types} as feature name / column name types. Convert them all to strings, "
@@ -192,12 +218,23 @@ def _open_series(name: str, rows: NDArray[np.int64] | None, series: nw.Series[An
         return SeriesColumn(name, rows, series)
     if dtype in (nw.Object, nw.Unknown):
         return ObjectColumn(name, rows, series.to_list())
+    if dtype in (nw.Date, nw.Datetime):
+        return DateColumn(name, rows, _moments(series))
     for described, dtypes in (
-        ("dates", (nw.Date, nw.Datetime, nw.Time)),
+        ("times", (nw.Time,)),
         ("durations", (nw.Duration,)),
         ("nested", (nw.List, nw.Array, nw.Struct)),
         ("bytes", (nw.Binary,)),
     ):
         if dtype in dtypes:
-            raise unsupported(name, described)
-    raise unsupported(name, str(dtype))
+            return OtherColumn(name, rows, described)
+    return OtherColumn(name, rows, str(dtype))
+
+
+def _moments(series: nw.Series[Any]) -> NDArray[np.datetime64]:
+    """Dates as NumPy's `datetime64`, in UTC if they have a time zone."""
+    present = ~series.is_null().to_numpy().astype(np.bool_)
+    moments = np.full(len(series), np.datetime64("NaT", "us"))
+    stamps = series.drop_nulls().dt.timestamp("us").to_numpy()
+    moments[present] = stamps.astype(np.int64).astype("M8[us]")
+    return moments

@@ -1,4 +1,4 @@
-"""The levels of one categorical column: which codes they have, and what was never seen."""
+"""The levels of one categorical column: their codes, and levels unseen in training."""
 
 from __future__ import annotations
 
@@ -11,14 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.table.problems import type_error
+from obliquebart.table.words import BOOLEANS, are_booleans
+
 Level = str | int | float
 
-# The engine takes any code that is not below the number of levels as unseen in training.
+# The engine treats any code at or above the number of levels as unseen in training.
 UNSEEN = 0xFFFFFFFF
 
 
 class UnseenLevelWarning(UserWarning):
-    """A categorical column holds levels that training did not have."""
+    """A categorical column contains levels that were not in the training data."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +33,7 @@ class Factor:
 
     @property
     def kind(self) -> str:
-        """``"text"``, ``"number"``, or ``"empty"`` if there is no value at all."""
+        """``"text"``, ``"number"``, or ``"empty"`` if all values are missing."""
         if not self.values:
             return "empty"
         return "text" if isinstance(self.values[0], str) else "number"
@@ -38,7 +41,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Unseen:
-    """What a column held that training did not: rows, and the first few levels."""
+    """Unseen levels of a column: the number of rows, and the first few levels."""
 
     column: str
     n_rows: int
@@ -47,10 +50,10 @@ class Unseen:
 
 @dataclass(frozen=True)
 class LevelTable:
-    """Levels of one column in sorted order; a missing category is the last one, if seen.
+    """Levels of one column in sorted order; missing values, if any, are the last level.
 
-    The order is that of the values, never of their appearance or of a container's own codes,
-    so that every container gives the same codes.
+    Codes depend only on the values, never on their order in the table or on a container's own
+    codes, so every container gives the same codes.
 
     Examples
     --------
@@ -72,13 +75,26 @@ class LevelTable:
 
     @property
     def n_levels(self) -> int:
-        """Number of levels, the missing one included; 1 at least."""
+        """Number of levels, counting missing values as a level; at least 1."""
         return len(self.values) + self.has_missing
 
     @property
     def levels(self) -> list[Level | None]:
-        """Levels in the order of their codes; None stands for a missing category."""
+        """Levels in the order of their codes; None stands for missing values."""
         return [*self.values, *([None] if self.has_missing else [])]
+
+    def in_words(self) -> str:
+        """Count the levels for people, to whom a missing value is none.
+
+        Examples
+        --------
+        >>> LevelTable(["blue", "red"], True).in_words()
+        '2 levels and missing values'
+        """
+        if not self.values:
+            return "missing values only"
+        levels = "1 level" if len(self.values) == 1 else f"{len(self.values)} levels"
+        return f"{levels} and missing values" if self.has_missing else levels
 
     @property
     def kind(self) -> str:
@@ -90,14 +106,13 @@ class LevelTable:
         return {value: code for code, value in enumerate(self.values)}
 
     def codes(self, factor: Factor, column: str) -> tuple[NDArray[np.uint32], Unseen | None]:
-        """Training codes of a column's rows, and a report if some of them have none."""
+        """Training codes of a column's rows, and a report if some levels are unseen."""
+        factor = self._in_my_words(factor)
         if "empty" not in (self.kind, factor.kind) and self.kind != factor.kind:
-            raise TypeError(
-                f"Column {column!r} holds {_plural(factor.kind)}, but its levels were "
-                f"{_plural(self.kind)} in fit. Convert it to what it was in fit."
-            )
+            fault = f"contains {_plural(factor.kind)}, but contained {_plural(self.kind)} in fit"
+            raise type_error(column, fault, "changed")
         known = self._code_of
-        # the last entry serves code -1, a missing category
+        # the last entry is for code -1, a missing value
         translation = np.array(
             [known.get(value, UNSEEN) for value in factor.values]
             + [len(self.values) if self.has_missing else UNSEEN],
@@ -112,6 +127,16 @@ class LevelTable:
             unseen.append("missing")
         return codes, Unseen(column, n_unseen, unseen[:4])
 
+    def _in_my_words(self, factor: Factor) -> Factor:
+        """Return booleans in the form used in training: the numbers 0 and 1, or text."""
+        if self.kind == "number" and are_booleans(factor.values):
+            return Factor(factor.codes, [BOOLEANS[str(value)] for value in factor.values])
+        if self.kind == "text" and factor.kind == "number":
+            words = {BOOLEANS[level]: level for level in self.values if level in BOOLEANS}
+            if all(value in words for value in factor.values):
+                return Factor(factor.codes, [words[int(value)] for value in factor.values])
+        return factor
+
     def to_state(self) -> dict[str, Any]:
         """JSON-able state."""
         return {"values": list(self.values), "has_missing": self.has_missing}
@@ -121,7 +146,7 @@ class LevelTable:
         """Rebuild from `to_state`'s dictionary, which may come from an untrusted file."""
         values, has_missing = state["values"], state["has_missing"]
         if not isinstance(values, list) or not isinstance(has_missing, bool):
-            raise ValueError("a level table needs a list of values and a flag has_missing")
+            raise ValueError("a level table needs a list of values and has_missing")
         if not (
             all(type(value) is str for value in values)
             or all(type(v) is int or (type(v) is float and math.isfinite(v)) for v in values)
@@ -130,12 +155,12 @@ class LevelTable:
         if any(not a < b for a, b in pairwise(values)):
             raise ValueError("levels must be distinct and sorted")
         if not values and not has_missing:
-            raise ValueError("a categorical column needs a level")
+            raise ValueError("a categorical column needs at least one level")
         return cls(values, has_missing)
 
 
 def unseen_message(reports: list[Unseen]) -> str:
-    """One sentence for all columns, then the policy."""
+    """Describe the unseen levels of all columns, and what happens to their rows."""
     shown = []
     for report in reports[:5]:
         more = ", …" if len(report.examples) > 3 else ""
@@ -145,8 +170,8 @@ def unseen_message(reports: list[Unseen]) -> str:
     if len(reports) > 5:
         shown.append(f"{len(reports) - 5} more columns")
     return (
-        f"Levels unseen in training: {'; '.join(shown)}. At a rule on such a column these rows "
-        "go to the side with more training rows."
+        f"Levels unseen in training: {'; '.join(shown)}. At rules on these columns, such rows "
+        "follow the branch with more training rows."
     )
 
 

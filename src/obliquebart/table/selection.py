@@ -1,54 +1,86 @@
-"""Which columns of a table are categories."""
+"""How the columns of a table are used: as continuous, categorical or dates."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from obliquebart.table.frames import Table
 
+# A categorical column is declared by the user, or found by its type.
+Role = Literal["continuous", "declared", "found", "date"]
+Dates = Literal["auto"] | None
 
-def categorical_mask(categorical_features: Any, table: Table) -> list[bool]:
-    """Say of each column of a table whether ``categorical_features`` makes it a category."""
-    p = len(table.names)
+
+def column_roles(table: Table, categorical_features: Any, dates: Dates = None) -> list[Role]:
+    """Return how each column is used.
+
+    Examples
+    --------
+    >>> from obliquebart.table.frames import read_table
+    >>> table = read_table({"shop": [1, 2], "city": ["a", "b"], "day": ["2024-05-02"] * 2}, "")
+    >>> column_roles(table, ["shop"], dates="auto")
+    ['declared', 'found', 'date']
+    """
+    choice = _read_choice(categorical_features, table)
+
+    def role(j: int) -> Role:
+        if j in choice.declared:
+            return "declared"
+        if dates == "auto" and table.column(j).holds_dates:
+            return "date"
+        if choice.finds and table.is_frame and table.column(j).kind in ("category", "text"):
+            return "found"
+        return "continuous"
+
+    return [role(j) for j in range(len(table.names))]
+
+
+def is_category(role: Role) -> bool:
+    """Return whether a column is used as categorical."""
+    return role in ("declared", "found")
+
+
+class _Choice(NamedTuple):
+    """The meaning of ``categorical_features``."""
+
+    declared: set[int]
+    finds: bool
+    """Whether columns of text or categorical type are categorical, too."""
+
+
+def _read_choice(categorical_features: Any, table: Table) -> _Choice:
     if categorical_features is None:
-        return [False] * p
+        return _Choice(set(), finds=False)
     if isinstance(categorical_features, str):
         if categorical_features == "auto":
-            return [_is_declared(table, j) for j in range(p)]
+            return _Choice(set(), finds=True)
         raise ValueError(
             "categorical_features must be 'auto', None, or a list of column names, positions or "
             f"booleans, got {categorical_features!r}. For one column write "
             f"[{categorical_features!r}]."
         )
     chosen = _as_list(categorical_features)
-    if not chosen:
-        return [False] * p
-    if all(isinstance(entry, (bool, np.bool_)) for entry in chosen):
+    p = len(table.names)
+    if chosen and all(isinstance(entry, (bool, np.bool_)) for entry in chosen):
         if len(chosen) != p:
             raise ValueError(
-                f"categorical_features has {len(chosen)} booleans, but X has {p} columns. Give "
-                "one for each column."
+                f"categorical_features has {len(chosen)} booleans, but X has {p} columns. Pass "
+                "one per column."
             )
-        return [bool(entry) for entry in chosen]
+        return _Choice({j for j, entry in enumerate(chosen) if entry}, finds=False)
     if all(isinstance(entry, str) for entry in chosen):
-        positions = _positions_of_names(chosen, table)
-    elif all(
+        return _Choice(_positions_of_names(chosen, table), finds=True)
+    if all(
         isinstance(entry, (int, np.integer)) and not isinstance(entry, bool) for entry in chosen
     ):
-        positions = _checked_positions(chosen, p)
-    else:
-        raise TypeError(
-            "categorical_features must hold only names, only positions or only booleans, got "
-            f"{sorted({type(entry).__name__ for entry in chosen})}."
-        )
-    return [j in positions for j in range(p)]
-
-
-def _is_declared(table: Table, j: int) -> bool:
-    return table.is_frame and table.column(j).kind in ("category", "text")
+        return _Choice(_checked_positions(chosen, p), finds=True)
+    raise TypeError(
+        "categorical_features must contain only names, only positions or only booleans, got "
+        f"{sorted({type(entry).__name__ for entry in chosen})}."
+    )
 
 
 def _as_list(categorical_features: Any) -> list[Any]:
@@ -61,16 +93,16 @@ def _as_list(categorical_features: Any) -> list[Any]:
 
 
 def _positions_of_names(chosen: list[str], table: Table) -> set[int]:
-    if not table.is_named:
+    if chosen and not table.is_named:
         raise ValueError(
-            "categorical_features holds names, but the columns of X have none. Give positions "
+            "categorical_features contains names, but X has no column names. Use positions "
             "instead, or pass a data frame."
         )
     unknown = [name for name in chosen if name not in table.names]
     if unknown:
         raise ValueError(
-            f"categorical_features names {', '.join(map(repr, unknown))}, but X has no such "
-            f"column. Its columns are {', '.join(map(repr, table.names[:10]))}"
+            f"categorical_features contains {', '.join(map(repr, unknown))}, which X does not "
+            f"have. Its columns are {', '.join(map(repr, table.names[:10]))}"
             + (", …" if len(table.names) > 10 else ".")
         )
     return {table.names.index(name) for name in chosen}
@@ -80,7 +112,7 @@ def _checked_positions(chosen: list[Any], p: int) -> set[int]:
     outside = [int(entry) for entry in chosen if not 0 <= entry < p]
     if outside:
         raise ValueError(
-            f"categorical_features has position {outside[0]}, but the columns of X are numbered "
-            f"0 to {p - 1}."
+            f"categorical_features contains position {outside[0]}, but the columns of X are "
+            f"numbered 0 to {p - 1}."
         )
     return {int(entry) for entry in chosen}

@@ -38,6 +38,9 @@ class Setup:
 
     def weights(self) -> np.ndarray | None:
         n = self.table.n_rows
+        if self.likelihood == "weighted_probit":
+            first = (1 + (7 * np.arange(n // 2)) % 11) / 13
+            return np.concatenate([first, 1.0 - first])
         return 0.25 + 2.0 * ((7 * np.arange(n)) % n) / n if self.weighted else None
 
 
@@ -57,6 +60,11 @@ def make_table(
     return Table(x, codes, n_levels)
 
 
+def twice(table: Table) -> Table:
+    """Every row once more, after all of them."""
+    return Table(np.tile(table.x_cont, 2), np.tile(table.x_cat, 2), table.n_levels)
+
+
 def draw_y(setup: Setup, fit: np.ndarray, sigma: np.ndarray, rng) -> np.ndarray:
     if setup.likelihood == "student_t":
         noise = rng.standard_t(setup.more["more"]["df"], fit.shape)
@@ -64,6 +72,10 @@ def draw_y(setup: Setup, fit: np.ndarray, sigma: np.ndarray, rng) -> np.ndarray:
         noise = rng.standard_normal(fit.shape)
     if setup.likelihood == "probit":
         return (setup.offset + fit + noise > 0).astype(float)
+    if setup.likelihood == "weighted_probit":
+        # A row is there twice, with weights that add up to one: together they are one label.
+        labels = (setup.offset + fit + noise > 0).astype(float)
+        return np.tile(labels[:, : labels.shape[1] // 2], 2)
     weights = setup.weights()
     return fit + sigma[:, None] * noise / (1.0 if weights is None else np.sqrt(weights))
 
@@ -86,10 +98,10 @@ def statistics(
     if isinstance(prior.leaf_sd, tuple):
         out["leaf_sd"] = (leaf_sd, False)
         out["scaled square output"] = (out["mean square output"][0] / leaf_sd**2, False)
-    if setup.likelihood == "probit":
-        sign = 2 * y - 1
-        log_p = special.log_ndtr(sign * (setup.offset + fit)).sum(axis=1)
-        out["log likelihood"] = (log_p, False)
+    if setup.likelihood.endswith("probit"):
+        w = setup.weights()
+        log_p = special.log_ndtr((2 * y - 1) * (setup.offset + fit))
+        out["log likelihood"] = (((1.0 if w is None else w) * log_p).sum(axis=1), False)
     else:
         w = setup.weights()
         squares = (1.0 if w is None else w) * (y - fit) ** 2

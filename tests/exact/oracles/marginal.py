@@ -32,8 +32,11 @@ def gaussian(
     return log_marginal
 
 
-def probit(y: np.ndarray, offset: float, leaf_sd: float) -> LeafMarginal:
-    """Given the output mu the rows are independent: integrate prod Phi(+-(offset + mu))."""
+def probit(
+    y: np.ndarray, offset: float, leaf_sd: float, weights: np.ndarray | None = None
+) -> LeafMarginal:
+    """Given the output mu the rows are independent: integrate prod Phi(+-(offset + mu))^w."""
+    w = np.ones(len(y)) if weights is None else np.asarray(weights)
     nodes, node_weights = np.polynomial.hermite_e.hermegauss(80)
     node_weights = node_weights / node_weights.sum()
     sign = np.where(np.asarray(y) > 0.5, 1.0, -1.0)
@@ -43,7 +46,7 @@ def probit(y: np.ndarray, offset: float, leaf_sd: float) -> LeafMarginal:
         if not rows:
             return 0.0
         mean = offset + leaf_sd * nodes
-        terms = special.log_ndtr(sign[rows, None] * mean).sum(axis=0)
+        terms = (w[rows, None] * special.log_ndtr(sign[rows, None] * mean)).sum(axis=0)
         return float(special.logsumexp(terms, b=node_weights))
 
     return log_marginal

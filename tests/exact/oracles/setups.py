@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from .core import CHANGE, MOVES, NAMES, PERTURB
-from .invariance import Setup, make_table
+from .invariance import Setup, make_table, twice
 from .prior import Prior
 
 SIGMA = (3.0, 0.6)  # nu, lambda
@@ -142,6 +142,21 @@ SHORT = [
         make_table(10, 1, (3,)),
         Prior(1, 0.9, 1.0, min_samples_leaf=0),
         likelihood="probit",
+        offset=-0.4,
+    ),
+    Setup(
+        "weighted probit, five trees, both kinds, leaf_sd sampled",
+        twice(make_table(20, 2, (3,))),
+        Prior(5, 0.6, 1.0, theta=(4.0, 4.0), leaf_sd=LEAF_SD),
+        likelihood="weighted_probit",
+        offset=0.3,
+        more=MOVES,
+    ),
+    Setup(
+        "weighted probit, one tree",
+        twice(make_table(10, 1, (3,))),
+        Prior(1, 0.9, 1.0, min_samples_leaf=0),
+        likelihood="weighted_probit",
         offset=-0.4,
     ),
     Setup(

@@ -23,12 +23,14 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from helpers import small_files
-from obliquebart import ObliqueBARTRegressor
+from obliquebart import ObliqueBARTRegressor, _core
 from obliquebart.files import checkpoint as checkpoints
 from obliquebart.files import container, model_file
 from obliquebart.files.container import Contents
+from obliquebart.posterior.packing import pack_draws
 
 HANG_SECONDS = 30
+N_TREES = small_files.SMALL["n_trees"]
 
 
 class Mutator:
@@ -117,8 +119,13 @@ class Mutator:
         prefixes = sorted(name[: -len("cut")] for name in arrays if name.endswith(".cut"))
         chosen = [prefix for prefix in prefixes if self.rng.random() < 0.7]
         for prefix in chosen:
-            new = self._trees(arrays[prefix + "structure_of"].shape)
+            old = {name: arrays.pop(name) for name in list(arrays) if name[: len(prefix)] == prefix}
+            is_packed = prefix + "node_begin" not in old
+            n_draws = len(old[prefix + ("is_new" if is_packed else "structure_of")])
+            new = self._trees((n_draws, N_TREES))
             codes = new.pop("leaf_code")
+            arrays.update({} if is_packed else old)
+            new = pack_draws(new) if is_packed else new
             arrays.update({prefix + name: array for name, array in new.items()})
             if prefix + "leaf_code" in arrays:
                 arrays[prefix + "leaf_code"] = codes
@@ -204,10 +211,8 @@ class CheckpointTarget:
             for name in [n for n in arrays if n.startswith(prefix + "trace.")]:
                 arrays[name] = arrays[name][: 4 if name.endswith("burn_sigma") else 0]
             arrays[prefix + "draws.structure_of"] = np.zeros((0, 3), np.uint32)
-            for name in small_files.opened(seeds()[0]).arrays:
-                short = name.removeprefix("posterior.0.draws.")
-                if short != name and short not in ("structure_of", "node_begin"):
-                    arrays[f"{prefix}draws.{short}"] = arrays[f"{prefix}draws.{short}"][:0]
+            for name in set(_core.DRAW_FORMAT) - {"structure_of", "node_begin"}:
+                arrays[f"{prefix}draws.{name}"] = arrays[f"{prefix}draws.{name}"][:0]
             arrays[prefix + "draws.node_begin"] = np.zeros(1, np.uint64)
         self.contents = Contents(header, arrays)
         self.data_bytes = small_files.closed(self.contents)

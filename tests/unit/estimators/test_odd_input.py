@@ -59,7 +59,7 @@ def test_odd_tables_work(estimator, name):
     assert np.isfinite(model.predict_interval(table)).all()
 
 
-@pytest.mark.filterwarnings("ignore:No value in training")
+@pytest.mark.filterwarnings("ignore:Ignoring columns")
 def test_a_column_without_values_is_ignored():
     table = np.c_[X, np.full(20, np.nan)]
     with pytest.warns(UserWarning, match="'x3'"):

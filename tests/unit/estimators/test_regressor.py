@@ -27,11 +27,11 @@ def test_regression_beats_a_line_and_knows_its_error(friedman, fitted):
     line = LinearRegression().fit(x[:300], y[:300])
     test = slice(300, 400)
     assert fitted.score(x[test], y[test]) > line.score(x[test], y[test]) + 0.03
-    inside = fitted.predict_interval(x[test], 0.9, kind="outcome")
+    inside = fitted.predict_interval(x[test], 0.9)
     covered = (inside[:, 0] <= y[test]) & (y[test] <= inside[:, 1])
     # 100 rows: 0.9 +- 0.03; five standard errors are a false alarm in 1e-6.
     assert 0.75 < covered.mean() <= 1.0
-    inside = fitted.predict_interval(x[test], 0.9)
+    inside = fitted.predict_interval(x[test], 0.9, kind="mean")
     assert ((inside[:, 0] <= f[test]) & (f[test] <= inside[:, 1])).mean() > 0.6
     assert 0.7 < fitted.posterior_.trace["sigma"].mean() < 1.6
 
@@ -41,11 +41,15 @@ def test_uncertainty_methods_fit_together(friedman, fitted):
     mean, std = fitted.predict(x, return_std=True)
     np.testing.assert_array_equal(mean, fitted.predict(x))
     narrow, wide = (fitted.predict_interval(x, c) for c in (0.5, 0.9))
-    outcome = fitted.predict_interval(x, 0.9, kind="outcome")
+    of_mean = fitted.predict_interval(x, 0.9, kind="mean")
     assert (std > 0).all()
     assert (wide[:, 0] <= narrow[:, 0]).all()
     assert (narrow[:, 1] <= wide[:, 1]).all()
-    assert (np.diff(outcome) > np.diff(wide)).all()
+    assert (np.diff(of_mean) < np.diff(wide)).all()
+    np.testing.assert_array_equal(fitted.predict_interval(x, 0.9, kind="outcome"), wide)
+    np.testing.assert_array_equal(
+        fitted.predict_quantile(x, 0.3, "outcome"), fitted.predict_quantile(x, 0.3)
+    )
     # (1 - 0.9) / 2 is not 0.05 to the last bit.
     np.testing.assert_allclose(fitted.predict_quantile(x, [0.05, 0.95]), wide, rtol=1e-14)
     np.testing.assert_array_equal(fitted.predict_quantile(x, 0.25), narrow[:, 0])

@@ -202,7 +202,7 @@ def test_errors(table):
         rotation.transform(table[["b", "colour", "a"]])
     with pytest.raises(ValueError, match="X has 1 features, but RandomRotation is expecting 3"):
         RandomRotation(2).fit(np.ones((4, 3))).transform(np.ones((4, 1)))
-    with pytest.raises(ValueError, match="Column 'a' holds an infinite value in row 4"):
+    with pytest.raises(ValueError, match="Column 'a' contains an infinite value in row 4"):
         RandomRotation(2).fit(table.assign(a=np.where(np.arange(30) == 4, np.inf, 0.0)))
-    with pytest.raises(TypeError, match="Column 'colour' holds text"):
+    with pytest.raises(TypeError, match="Column 'colour' contains text"):
         RandomRotation(2, categorical_features=None).fit(table)

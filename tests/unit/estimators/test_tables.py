@@ -7,9 +7,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
 from helpers.estimators import regressor
-from obliquebart import UnseenLevelWarning
+from obliquebart import UnseenLevelWarning, load
 
 
 def test_containers_give_the_same_draws(mixed):
@@ -46,6 +47,20 @@ def test_weights_in_any_container(mixed):
     expected = regressor().fit(frame, y, w.to_numpy()).predict(frame)
     for weights in (w, w.tolist(), pl.Series(w), w.convert_dtypes()):
         np.testing.assert_array_equal(regressor().fit(frame, y, weights).predict(frame), expected)
+
+
+@pytest.mark.parametrize("chosen", [["count"], [3]])
+def test_chosen_categories_add_to_those_found(mixed, chosen, tmp_path):
+    frame, y = mixed
+    mask = [False, True, False, True, True]
+    expected = regressor(categorical_features=mask).fit(frame, y).predict(frame)
+    model = clone(regressor(categorical_features=chosen, dates="auto")).fit(frame, y)
+    assert list(model.posterior_.encoding.levels) == ["colour", "count", "grade"]
+    np.testing.assert_array_equal(model.predict(frame), expected)
+    model.save(tmp_path / "m.obart")
+    again = load(tmp_path / "m.obart")
+    assert again.get_params() == model.get_params()
+    np.testing.assert_array_equal(clone(again).fit(frame, y).predict(frame), expected)
 
 
 def test_unseen_levels_are_reported(mixed):

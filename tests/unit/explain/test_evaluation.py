@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kstest, norm
 
 from helpers import small_models
-from obliquebart import ObliqueBARTRegressor
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.explain.evaluation import RegressionEvaluation, evaluate
 
 
@@ -54,6 +54,16 @@ def test_two_classes_agree_with_the_model():
     np.testing.assert_allclose(probability, result.probability[:, 1])
 
 
+def test_weights_of_classes_count():
+    X, y = small_models.mixed_table()
+    labels = np.where(y > 105, "high", "low")
+    model = ObliqueBARTClassifier(**small_models.OPTIONS, class_weight={"low": 5.0})
+    model.fit(X, labels)
+    result = evaluate(model, X, labels)
+    np.testing.assert_allclose(result.probability, model.predict_proba(X))
+    assert (result.probability[:, 1] > model.posterior_.mean(X)).all()
+
+
 def test_three_classes():
     model, X, y = small_models.three_classes()
     result = evaluate(model, X, y)
@@ -63,7 +73,7 @@ def test_three_classes():
 
 
 @pytest.mark.filterwarnings("ignore:All 30 outcomes")
-@pytest.mark.filterwarnings("ignore:y holds one class")
+@pytest.mark.filterwarnings("ignore:y contains only one class")
 def test_without_variation():
     X = np.linspace(0, 1, 30).reshape(-1, 1)
     model = ObliqueBARTRegressor(**small_models.OPTIONS).fit(X, np.full(30, 2.0))
@@ -83,5 +93,5 @@ def test_large_tables_are_thinned():
 
 def test_unknown_labels_are_named():
     X, y = small_models.mixed_table()
-    with pytest.raises(ValueError, match="'other', which is none of the classes"):
+    with pytest.raises(ValueError, match="'other', which is not a class of the model"):
         evaluate(small_models.classifier(), X, np.where(y > 105, "high", "other"))

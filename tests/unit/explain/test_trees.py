@@ -108,7 +108,7 @@ def test_many_columns_and_levels_are_cut():
 
 def test_out_of_range():
     posterior = small_models.regressor().posterior_
-    with pytest.raises(ValueError, match=r"draw=200 is out of range: there are 200"):
+    with pytest.raises(ValueError, match=r"draw=200 is out of range: it must be in \[-200, 200\)"):
         posterior.tree(200)
     with pytest.raises(ValueError, match="tree=20"):
         posterior.tree(0, 20)

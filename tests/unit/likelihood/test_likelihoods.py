@@ -83,7 +83,6 @@ def test_a_new_likelihood_is_one_class_and_one_registration(monkeypatch, tmp_pat
         """Outcomes say nothing, so that the draws are those of the prior."""
 
         name = "none"
-        mean_label = "prior mean of f"
 
     class PriorRegressor(ObliqueBARTRegressor):
         _likelihood = Ignored()
@@ -101,7 +100,7 @@ def test_a_new_likelihood_is_one_class_and_one_registration(monkeypatch, tmp_pat
     assert diagnose(model.posterior_)["sigma"].mean > 0
     assert np.isfinite(model.sample_y(x, 3, random_state=0)).all()
     assert set(evaluate(model, x, y).scores()) >= {"RMSE", "R²"}
-    assert "Regression by oblique" in report_html(model, x, y)
+    assert "regression by oblique" in report_html(model, x, y)
     model.save(tmp_path / "prior.obart")
     again = load(tmp_path / "prior.obart")
     assert type(again) is PriorRegressor

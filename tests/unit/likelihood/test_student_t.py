@@ -99,7 +99,7 @@ def test_the_posterior_knows_its_likelihood(model, table):
     assert diagnose(posterior)["df"].fixed
     assert "df" not in default_names(posterior)
     assert set(evaluate(model, *table[:2]).scores()) >= {"RMSE", "R²"}
-    assert "Regression by oblique" in report_html(model, *table[:2])
+    assert "regression by oblique" in report_html(model, *table[:2])
 
 
 def test_quantiles_of_the_engine_are_those_of_the_distribution(model, table, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import venv
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 from helpers import ROOT, small_models
+from obliquebart import ObliqueBARTClassifier
 
 SCRIPT = ROOT / "tests" / "helpers" / "arviz_script.py"
 
@@ -51,12 +53,70 @@ def test_mistakes_are_named():
     pytest.importorskip("arviz")
     X, y = small_models.mixed_table()
     posterior = small_models.regressor().posterior_
-    with pytest.raises(ValueError, match="need the table X"):
+    with pytest.raises(ValueError, match="require X"):
         posterior.to_arviz(y=y)
-    with pytest.raises(ValueError, match="leave these rows out"):
+    with pytest.raises(ValueError, match="drop these rows"):
         posterior.to_arviz(X, y, sample_weight=np.arange(len(y)))
     with pytest.raises(ValueError, match=r"y == model\.classes_"):
         small_models.classifier().posterior_.to_arviz(X, np.where(y > 105, "high", "low"))
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_an_estimator_exports_its_posterior():
+    pytest.importorskip("arviz")
+    X, y = small_models.mixed_table()
+    model = small_models.regressor()
+    mine, its = model.to_arviz(X, y), model.posterior_.to_arviz(X, y)
+    np.testing.assert_array_equal(mine["log_likelihood"]["y"], its["log_likelihood"]["y"])
+    model = small_models.classifier()
+    labels = np.where(y > 105, "high", "low")
+    mine, its = model.to_arviz(X, labels), model.posterior_.to_arviz(X, labels == "low")
+    np.testing.assert_array_equal(mine["log_likelihood"]["y"], its["log_likelihood"]["y"])
+    np.testing.assert_array_equal(mine["observed_data"]["y"], labels == "low")
+    with pytest.raises(ValueError, match="'medium', which is not a class of the model"):
+        model.to_arviz(X, np.where(y > 105, "high", "medium"))
+    with pytest.raises(ValueError, match="require X"):
+        model.to_arviz(y=labels)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_many_classes_have_a_dimension():
+    pytest.importorskip("arviz")
+    model, X, labels = small_models.three_classes()
+    data = model.to_arviz(X, labels, rows=[3, 77], random_state=0)
+    posterior = data["posterior"]
+    assert posterior["class"].values.tolist() == model.classes_.tolist()
+    assert posterior["theta"].dims == ("chain", "draw", "class")
+    for label, its in model.posteriors_.items():
+        mine = posterior.sel({"class": label})
+        np.testing.assert_array_equal(mine["leaf_sd"], its.trace["leaf_sd"])
+        np.testing.assert_array_equal(mine["f"].values.reshape(-1, 2), its.predict(X)[:, [3, 77]])
+    p = model.predict_proba(X, return_draws=True)
+    np.testing.assert_allclose(posterior["p"].values.reshape(-1, 2, 3), p[:, [3, 77]])
+    codes = np.searchsorted(model.classes_, labels)
+    log_p = data["log_likelihood"]["y"].values.reshape(-1, 150)
+    np.testing.assert_allclose(np.exp(log_p), p[:, np.arange(150), codes])
+    np.testing.assert_array_equal(data["observed_data"]["y"], codes)
+    # Classes are drawn as often as they are probable, within five standard errors.
+    new = data["posterior_predictive"]["y"].values.reshape(-1, 150)
+    for code, rows in itertools.product(range(3), (labels == label for label in model.classes_)):
+        q = p[:, rows, code]
+        sd = np.sqrt((q * (1 - q)).sum())
+        assert abs((new[:, rows] == code).sum() - q.sum()) < 5 * sd
+    heavy = model.to_arviz(X, labels, sample_weight=np.full(150, 2))["log_likelihood"]["y"]
+    np.testing.assert_allclose(heavy.values.reshape(-1, 150), 2 * log_p)
+    bare = model.to_arviz()
+    assert set(bare["posterior"].data_vars) == {"theta", "leaf_sd"}
+    assert "accept_grow" in bare["sample_stats"].data_vars
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_one_class_has_nothing_to_export():
+    pytest.importorskip("arviz")
+    model = ObliqueBARTClassifier(n_trees=2, n_burn=1, n_draws=4, n_chains=1)
+    model.fit(np.zeros((5, 2)), ["a"] * 5)
+    with pytest.raises(ValueError, match="a single class"):
+        model.to_arviz()
 
 
 def test_a_missing_arviz_is_named(monkeypatch):

@@ -211,11 +211,11 @@ def test_a_sample_uses_one_ensemble_for_all_rows(data):
 def test_too_many_draws_for_memory(data, model, classifier, monkeypatch):
     x, _ = data
     monkeypatch.setattr(memory, "available_memory", lambda: 70_000)
-    with pytest.raises(MemoryError, match=r"Holding 80 draws at 120 rows needs at least 76.8 kB"):
+    with pytest.raises(MemoryError, match=r"Storing 80 draws at 120 rows needs at least 76.8 kB"):
         model.posterior_.predict(x)
-    with pytest.raises(MemoryError, match="Holding 80 draws at 120 rows"):
+    with pytest.raises(MemoryError, match="Storing 80 draws at 120 rows"):
         classifier.predict_proba(x, return_draws=True)
-    with pytest.raises(MemoryError, match="Holding 1000 draws at 120 rows"):
+    with pytest.raises(MemoryError, match="Storing 1000 draws at 120 rows"):
         model.sample_y(x, n_samples=1000)
     assert model.predict(x).shape == (120,)
     assert model.predict_interval(x).shape == (120, 2)

@@ -6,6 +6,7 @@ import contextlib
 import io
 import pickle
 import time
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -13,7 +14,6 @@ import pytest
 from rich.console import Console
 
 from obliquebart import (
-    InterruptedFitWarning,
     ObliqueBARTClassifier,
     ObliqueBARTRegressor,
     TimeLimitWarning,
@@ -21,7 +21,15 @@ from obliquebart import (
 )
 from obliquebart.files import model_file
 from obliquebart.model import parameters
-from obliquebart.model.parameters import AUTO_DRAWS, RUN_LENGTHS, RunLength, Schedule, SweepCost
+from obliquebart.model.parameters import (
+    AUTO_CLASS_DRAWS,
+    AUTO_DRAWS,
+    FEWEST_CLASS_DRAWS,
+    RUN_LENGTHS,
+    RunLength,
+    Schedule,
+    SweepCost,
+)
 from obliquebart.posterior import rounds
 from obliquebart.posterior.convergence import Convergence
 from obliquebart.posterior.verdict import examine
@@ -108,14 +116,29 @@ def test_every_class_has_its_own_schedule(data):
     X, y = data
     labels = np.digitize(y, [-0.5, 0.5])
     model = ObliqueBARTClassifier(**{**SMALL, "random_state": 11}).fit(X, labels)
-    schedules = [posterior.schedule for posterior in model.posteriors_]
-    assert len({schedule.n_burn for schedule in schedules}) > 1
-    assert {schedule.n_draws for schedule in schedules} == {AUTO_DRAWS}
-    for i, schedule in enumerate(schedules):
+    schedules = {label: p.schedule for label, p in model.posteriors_.items()}
+    assert len({schedule.n_burn for schedule in schedules.values()}) > 1
+    n_draws = AUTO_CLASS_DRAWS // 3
+    assert {schedule.n_draws for schedule in schedules.values()} == {n_draws}
+    for label, schedule in schedules.items():
         other = ObliqueBARTClassifier(**{**SMALL, "random_state": 11, **vars(schedule)})
-        same = other.fit(X, labels).posteriors_[i]
-        np.testing.assert_array_equal(model.posteriors_[i].predict(X), same.predict(X))
-    assert model.predict_proba(X, return_draws=True).shape == (2 * AUTO_DRAWS, 120, 3)
+        same = other.fit(X, labels).posteriors_[label]
+        np.testing.assert_array_equal(model.posteriors_[label].predict(X), same.predict(X))
+    assert model.predict_proba(X, return_draws=True).shape == (2 * n_draws, 120, 3)
+
+
+def test_many_classes_keep_fewer_draws_of_as_many_sweeps():
+    length = RunLength(n_burn=1000)
+    one = length.first_round()
+    assert one == Schedule(8, 1000, AUTO_DRAWS, 1)
+    assert length.first_round(6) == Schedule(8, 1000, 50, 10)
+    for n_classes in (3, 4, 6, 10, 12):
+        schedule = length.first_round(n_classes)
+        assert n_classes * schedule.n_draws <= AUTO_CLASS_DRAWS
+        assert one.n_sweeps <= schedule.n_sweeps < 1.02 * one.n_sweeps
+    assert length.first_round(100).n_draws == FEWEST_CLASS_DRAWS
+    # Whoever asks for a number of draws gets it, for every class.
+    assert RunLength(n_draws=70).first_round(6).n_draws == 70
 
 
 @pytest.mark.parametrize("n_jobs", [2, 5])
@@ -201,12 +224,13 @@ def test_it_ends_when_its_sweeps_are_spent(data, monkeypatch):
 @pytest.mark.parametrize("task", RUN_LENGTHS)
 def test_the_most_that_a_default_fit_does(task, n_rows, n_posteriors):
     length, cost = RUN_LENGTHS[task], SweepCost(n_rows, 200, n_posteriors)
-    most, schedule = length.max_sweeps(cost), length.first_round
+    most, schedule = length.max_sweeps(cost), length.first_round(n_posteriors)
+    n_draws = schedule.n_draws
     schedules = [schedule]
     while schedule := schedule.next_round(most):
         assert schedule.n_burn == schedules[-1].n_sweeps
         assert schedule.n_sweeps >= 2 * schedule.n_burn
-        assert schedule.n_draws == AUTO_DRAWS
+        assert schedule.n_draws == n_draws
         schedules.append(schedule)
     seconds = schedules[-1].n_sweeps * cost.seconds * length.n_chains * n_posteriors
     assert len(schedules) == 1 or seconds <= parameters.AUTO_SECONDS
@@ -220,7 +244,7 @@ def test_the_most_that_a_default_fit_does(task, n_rows, n_posteriors):
 def test_a_number_of_draws_is_one_round():
     length = RunLength(n_draws=70)
     assert length.max_sweeps(None) == 0
-    assert length.first_round.n_draws == 70
+    assert length.first_round().n_draws == 70
     assert length.max_sweeps(SweepCost(10, 1, 1)) == 0
 
 
@@ -232,14 +256,19 @@ def test_memory_is_asked_for_what_is_kept(data, monkeypatch):
 
 # ---- a limited time ------------------------------------------------------------------------------
 
+# Seconds in which a limited fit ends on any machine, however busy; without a limit it takes longer.
+PATIENCE = 40.0
+
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_max_seconds_stops_a_number_of_draws(data, n_jobs):
     model = ObliqueBARTRegressor(**SMALL, n_draws=1_000_000, n_jobs=n_jobs)
     start = time.monotonic()
-    with pytest.warns(TimeLimitWarning, match=r"time was up .*keeps \d+ of 1000000 draws of 2 of"):
-        model.fit(*data, max_seconds=1.0)
-    assert time.monotonic() - start < 1.0 + 1.5  # Building the posterior takes a while.
+    with pytest.warns(
+        TimeLimitWarning, match=r"max_seconds.*keeps \d+ of 1000000 draws per chain, from 2"
+    ):
+        model.fit(*data, max_seconds=2.0)
+    assert time.monotonic() - start < PATIENCE
     # Chains that wait for each other share the time.
     assert model.posterior_.n_chains == 2
     assert 10 < model.posterior_.n_draws < 1_000_000
@@ -257,8 +286,8 @@ def test_max_seconds_takes_the_place_of_the_cpu_seconds(data, monkeypatch, recwa
     monkeypatch.setattr(parameters, "AUTO_SECONDS", 0.0)
     model = ObliqueBARTRegressor(**SMALL)
     start = time.monotonic()
-    model.fit(*data, max_seconds=0.8)
-    assert time.monotonic() - start < 0.8 + 1.5
+    model.fit(*data, max_seconds=2.0)
+    assert time.monotonic() - start < PATIENCE
     assert not [w for w in recwarn if issubclass(w.category, TimeLimitWarning)]
     schedule = model.posterior_.schedule
     assert schedule.n_burn > 50
@@ -270,7 +299,7 @@ def test_max_seconds_takes_the_place_of_the_cpu_seconds(data, monkeypatch, recwa
 
 def test_a_first_round_that_is_cut_short(data):
     model = ObliqueBARTRegressor(**{**SMALL, "n_trees": 200, "n_chains": 8})
-    with pytest.warns(TimeLimitWarning, match=r"keeps \d+ of 500 draws of [1-8] of 8 chains"):
+    with pytest.warns(TimeLimitWarning, match=r"keeps \d+ of 500 draws per chain, from [1-8] of 8"):
         model.fit(*data, max_seconds=0.25)
 
 
@@ -287,9 +316,9 @@ def test_classes_share_the_time(data):
     model = ObliqueBARTClassifier(**SMALL, n_draws=1_000_000)
     start = time.monotonic()
     with pytest.warns(TimeLimitWarning):
-        model.fit(X, labels, max_seconds=0.9)
-    assert time.monotonic() - start < 0.9 + 2.0
-    assert len({posterior.schedule for posterior in model.posteriors_}) == 1
+        model.fit(X, labels, max_seconds=2.0)
+    assert time.monotonic() - start < PATIENCE
+    assert len({posterior.schedule for posterior in model.posteriors_.values()}) == 1
     assert np.isfinite(model.predict_proba(X)).all()
     n_draws = model.posteriors_[0].n_draws
     assert model.sample_more(5).posteriors_[2].n_draws == n_draws + 5
@@ -302,7 +331,7 @@ def test_chains_in_other_processes_stop_in_time(data):
         joblib.parallel_config(backend="multiprocessing", n_jobs=2),
         pytest.warns(TimeLimitWarning),
     ):
-        model.fit(*data, max_seconds=0.5)
+        model.fit(*data, max_seconds=6.0)
     assert model.posterior_.n_chains == 2
 
 
@@ -330,7 +359,10 @@ def test_an_interrupt_early_in_a_round_keeps_the_round_before(data, monkeypatch,
     model = ObliqueBARTRegressor(**SMALL, n_thin=40)
     second = Schedule(2, 50, AUTO_DRAWS, 40).next_round(ENDLESS)
     with (
-        pytest.warns(InterruptedFitWarning, match=r"before its chains had arrived.* 50 sweeps"),
+        pytest.raises(
+            KeyboardInterrupt,
+            match=r"had converged\. .* keeps 500 draws per chain .* after 50 sweeps",
+        ),
         interrupted_when(lambda sweeps: sweeps[0] > second.n_burn + 10, monkeypatch),
     ):
         model.fit(*data)
@@ -344,7 +376,7 @@ def test_an_interrupt_late_in_a_round_keeps_its_draws(data, monkeypatch, arrivin
     second = Schedule(2, 50, AUTO_DRAWS, 40).next_round(ENDLESS)
     enough = second.n_burn + (rounds.FEWEST_DRAWS + 1) * second.n_thin
     with (
-        pytest.warns(InterruptedFitWarning, match=r"keeps \d+ of 500 draws of 2 of 2"),
+        pytest.raises(KeyboardInterrupt, match=r"converged.* keeps \d+ draws per chain of 2 of 2"),
         interrupted_when(lambda sweeps: min(sweeps) > enough, monkeypatch),
     ):
         model.fit(*data)
@@ -361,7 +393,7 @@ def test_an_interrupt_between_two_rounds_loses_nothing(data, monkeypatch):
 
     monkeypatch.setattr(rounds, "measure_chains", interrupt)
     model = ObliqueBARTRegressor(**SMALL)
-    with pytest.warns(InterruptedFitWarning, match="before its chains had arrived"):
+    with pytest.raises(KeyboardInterrupt, match=r"after 50 sweeps of burn-in, and can be used"):
         model.fit(*data)
     assert model.posterior_.schedule == Schedule(2, 50, AUTO_DRAWS, 1)
 
@@ -378,9 +410,51 @@ def test_an_interrupt_of_other_processes_keeps_the_round_before(data, monkeypatc
 
     monkeypatch.setattr(rounds, "run", run_once)
     model = ObliqueBARTRegressor(**SMALL)
-    with pytest.warns(InterruptedFitWarning, match="before its chains had arrived"):
+    with pytest.raises(KeyboardInterrupt, match=r"after 50 sweeps of burn-in, and can be used"):
         model.fit(*data)
     assert model.posterior_.schedule == Schedule(2, 50, AUTO_DRAWS, 1)
+
+
+def test_an_interrupt_of_classes_keeps_the_rounds_that_all_have_finished(
+    data, monkeypatch, arriving_in
+):
+    """The third of three classes is in its second round, in which it has not kept enough."""
+    X, y = data
+    labels = np.digitize(y, [-0.5, 0.5])
+    arriving_in(40)
+    original, calls = rounds.run, []
+
+    def interrupt(*given):
+        calls.append(given)
+        if len(calls) == 6:
+            schedule = replace(given[0].schedule, n_draws=2)
+            result = original(given[0]._replace(schedule=schedule), *given[1:])
+            return result._replace(ending="interrupted", schedule=given[0].schedule)
+        return original(*given)
+
+    monkeypatch.setattr(rounds, "run", interrupt)
+    model = ObliqueBARTClassifier(**SMALL)
+    with pytest.raises(KeyboardInterrupt, match="keeps 100 draws per chain of 2 of 2 chains"):
+        model.fit(X, labels)
+    first = RunLength(2, 50).first_round(3)
+    second = first.next_round(ENDLESS)
+    schedules = [posterior.schedule for posterior in model.posteriors_.values()]
+    assert schedules == [second, second, first]
+    for label, posterior in model.posteriors_.items():
+        same = ObliqueBARTClassifier(**{**SMALL, **vars(posterior.schedule)}).fit(X, labels)
+        np.testing.assert_array_equal(posterior.predict(X), same.posteriors_[label].predict(X))
+    assert model.sample_more(3).posteriors_[2].n_draws == 103
+
+
+def test_an_interrupt_before_all_classes_have_draws_keeps_nothing(data, monkeypatch):
+    X, y = data
+    model = ObliqueBARTClassifier(**SMALL)
+    with (
+        pytest.raises(KeyboardInterrupt, match="before there were any draws to keep"),
+        interrupted_when(lambda sweeps: max(sweeps) > 60, monkeypatch),
+    ):
+        model.fit(X, np.digitize(y, [-0.5, 0.5]))
+    assert not hasattr(model, "posteriors_")
 
 
 # ---- what the user sees --------------------------------------------------------------------------
@@ -394,14 +468,15 @@ def test_progress_tells_of_the_rounds(data, monkeypatch, arriving_in):
     ObliqueBARTRegressor(**{**SMALL, "progress": True}).fit(*data)
     shown = console.file.getvalue()
     told = (
-        "550 sweeps: Monte Carlo share 2.3% (aim 1%), R-hat 1.040 (aim 1.015). On to 1,550 sweeps."
+        "550 sweeps: Monte Carlo share 2.3% (target 1%), R-hat 1.040 (target 1.015). "
+        "Continuing to 1,550 sweeps."
     )
     assert told in shown
     assert "1,550 sweeps: Monte Carlo share 0.1%" in shown
-    assert "Arrived." in shown
+    assert "Converged." in shown
     assert "1550/1550" in shown
     # One line per chain at the end, not one per chain and round.
-    assert shown[shown.rindex("Arrived.") :].count("chain 1") <= 2
+    assert shown[shown.rindex("Converged.") :].count("chain 1") <= 2
 
 
 def test_a_chain_that_has_not_begun_its_round_waits():

@@ -15,7 +15,6 @@ from sklearn.datasets import make_friedman1
 from helpers import small_models
 from obliquebart import (
     ConvergenceWarning,
-    InterruptedFitWarning,
     ObliqueBARTClassifier,
     ObliqueBARTRegressor,
     load,
@@ -49,8 +48,8 @@ def evidence(convergence=FINE, **changes):
 def test_fine():
     verdict = reach_verdict([evidence()])
     assert str(verdict) == (
-        "Fine for predictions. Predictions are within about ±0.04 of what endless chains would "
-        "give."
+        "Fine for predictions. Predictions are within about ±0.04 of what an infinitely long run "
+        "would give."
     )
     assert (verdict.tier, verdict.more_draws, verdict.seconds) == ("fine", None, None)
 
@@ -75,7 +74,25 @@ def test_more_draws(change, more):
     # 500 + 500 * 2 sweeps took 90 s.
     np.testing.assert_allclose(verdict.seconds, 90.0 * 2 * more / 1500)
     assert verdict.headline == "More draws would help."
-    assert f"sample_more({more}) is likely to be enough" in str(verdict)
+    assert f"sample_more({more}) should be enough" in str(verdict)
+
+
+def test_advice_is_for_the_place_where_it_is_read():
+    slow = [evidence(FINE._replace(mc_share=0.02), n_thin=2)]
+    words = str(reach_verdict(slow, 90.0, "command line"))
+    assert "sample_more" not in words
+    # 500 + 500 * 2 sweeps took 90 s, and 3500 * 2 + 500 take five times as long.
+    again = "--n-burn 500 --n-draws 3500 --set n_thin=2 should be enough; it takes about 8 min"
+    assert f"Fitting again with {again}." in words
+    page = str(reach_verdict(slow, None, "page"))
+    assert "Fitting again with n_burn=500, n_draws=3500, n_thin=2 should be enough." in page
+    paper = {**SETTINGS, "p_change": 0.0, "p_perturb": 0.0}
+    apart = evidence(FINE._replace(rhat_f=2.0), settings=paper)
+    words = str(reach_verdict([apart], None, "command line"))
+    assert "a longer run (--n-burn 2000 --n-draws 500 --set n_thin=4)" in words
+    assert "more moves (--set p_change=0.2 --set p_perturb=0.3)" in words
+    assert "more chains (--n-chains 16)" in words
+    assert "increase --n-draws" in str(reach_verdict([evidence(n_draws=2)], None, "command line"))
 
 
 def test_time_is_said_in_words():
@@ -91,10 +108,10 @@ def test_chains_that_disagree(change):
     verdict = reach_verdict([evidence(FINE._replace(**change))], 30.0)
     assert verdict.tier == "apart"
     assert str(verdict) == (
-        "The chains disagree. They have found different explanations of the data: predictions are "
-        "an average over these, within about ±0.04 of what endless chains would give, and "
-        "intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=500, n_thin=4, "
-        "about 2 min), larger leaves (min_samples_leaf=5), a prior with more noise "
+        "The chains disagree. They have found different explanations of the data. Predictions, "
+        "averaged over all chains, are within about ±0.04 of what an infinitely long run would "
+        "give. Intervals of f may be too narrow. Try a longer run (n_burn=2000, n_draws=500, "
+        "n_thin=4, about 2 min), larger leaves (min_samples_leaf=5), a prior with more noise "
         "(sigma_quantile=0.9) or "
         "more chains (n_chains=16)."
     )
@@ -111,8 +128,27 @@ def test_remedies_are_those_that_are_left():
         in text
     )
     alone = str(reach_verdict([evidence(apart, settings=done, n_chains=1)]))
-    assert "Try a longer run (n_burn=2000, n_draws=500, n_thin=4). One chain cannot show" in alone
+    assert "Try a longer run (n_burn=2000, n_draws=500, n_thin=4). A single chain" in alone
     assert "n_chains=8" in alone
+
+
+@pytest.mark.parametrize("short", [{"n_burn": 0}, {"n_burn": 5, "n_draws": 5}, {"n_draws": 99}])
+def test_a_trial_run_is_not_just_made_longer(short):
+    apart = FINE._replace(rhat_f=2.0)
+    text = str(reach_verdict([evidence(apart, **short)], 1.0))
+    assert 'Try a longer run (n_draws="auto" and the default n_burn), larger leaves' in text
+
+
+def test_few_draws_of_many_sweeps_are_no_trial():
+    text = str(reach_verdict([evidence(FINE._replace(rhat_f=2.0), n_draws=25, n_thin=20)]))
+    assert "n_burn=2000, n_draws=25, n_thin=80" in text
+
+
+def test_it_is_shown_in_words():
+    verdict = reach_verdict([evidence(FINE._replace(mc_share=0.02))], 90.0)
+    assert repr(verdict) == str(verdict)
+    assert f"<p>{verdict}</p>" in verdict._repr_html_()
+    assert verdict.tier == "more"
 
 
 def test_the_worst_class_is_named():
@@ -125,8 +161,8 @@ def test_the_worst_class_is_named():
         ]
     )
     assert verdict.sentences[0] == (
-        "Probabilities are within about ±0.022 of what endless chains would give, the worst of "
-        "them for c against the rest."
+        "Probabilities are within about ±0.022 of what an infinitely long run would give, least "
+        "certain for class c."
     )
 
 
@@ -197,7 +233,7 @@ def test_what_cannot_be_judged_is_not_warned_about():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model = ObliqueBARTRegressor(**options, n_draws=3).fit(X, y)
-    assert "too few to tell" in str(model.summary())
+    assert "too few to judge" in str(model.summary())
 
 
 @pytest.mark.filterwarnings("error:The chains disagree")
@@ -210,7 +246,7 @@ def test_an_interrupted_fit_is_not_judged(monkeypatch):
         return run(request._replace(schedule=schedule), *options)._replace(ending="interrupted")
 
     monkeypatch.setattr("obliquebart.posterior.rounds.run", stopped)
-    with pytest.warns(InterruptedFitWarning, match="keeps 8 of 20 draws"):
+    with pytest.raises(KeyboardInterrupt, match="keeps 8 of 20 draws"):
         model.fit(X, y)
     assert model.summary().verdict.tier == "apart"
 
@@ -221,7 +257,7 @@ def test_summary_of_a_model_knows_its_rows_and_its_pace(tmp_path):
     summary = model.summary(rows=2)
     assert isinstance(summary, ModelSummary)
     assert str(summary.verdict) == str(model.summary(X).verdict)
-    assert str(summary).endswith(str(summary.verdict))
+    assert str(summary).startswith(str(summary.verdict))
     assert summary["f[149]"].mean == pytest.approx(model.predict(X)[149])
     assert json.loads(json.dumps(summary.to_dict(), allow_nan=False))["verdict"]["error"] > 0
     assert model._fitted.seconds > 0
@@ -239,13 +275,19 @@ def test_summary_of_several_classes():
     assert list(summary.diagnostics) == [
         f"{name} against the rest" for name in ("setosa", "versicolor", "virginica")
     ]
-    assert "against the rest" in summary.verdict.sentences[0]
-    assert str(summary).count("accepted: grow") == 3
+    assert "least certain for class " in summary.verdict.sentences[0]
+    lines = str(summary).splitlines()
+    assert lines[0] == str(summary.verdict)
+    worst = max(summary.diagnostics["setosa against the rest"], key=lambda q: q.rhat)
+    shown = [line for line in lines if line.startswith("setosa")]
+    assert len(shown) == 3
+    assert f" {worst.name} " in shown[0]
+    assert len(lines) < 20
     with pytest.raises(KeyError, match="diagnostics"):
         summary["leaf_sd"]
 
 
-@pytest.mark.filterwarnings("ignore:y holds one class")
+@pytest.mark.filterwarnings("ignore:y contains only one class")
 def test_summary_of_one_class():
     X = np.linspace(0, 1, 20).reshape(-1, 1)
     model = ObliqueBARTClassifier(**small_models.OPTIONS).fit(X, np.full(20, "only"))

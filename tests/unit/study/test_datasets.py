@@ -179,7 +179,7 @@ def test_a_wrong_download_is_not_kept(server, tmp_path: Path, monkeypatch: pytes
     other = [dict(entry, rdata_sha256=None, content_sha256="0" * 64) for entry in entries]
     for catalogue in (wrong, other):
         monkeypatch.setattr(fetching, "packaged", lambda _, found=catalogue: found)
-        with pytest.raises(ValueError, match="the expected (file|data)"):
+        with pytest.raises(ValueError, match=r"the expected (file|data)"):
             fetch(tmp_path / "got", address, ["servo"])
     assert not (tmp_path / "got" / "datasets.json").exists()
 

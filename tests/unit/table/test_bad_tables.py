@@ -15,42 +15,50 @@ from helpers.tables import same
 from obliquebart.table import Encoding, UnseenLevelWarning
 
 BAD_TABLES = {
-    "infinite": (np.array([[1.0, 2.0], [3.0, np.inf]]), ValueError, "'x1' holds an inf.* row 1"),
+    "infinite": (np.array([[1.0, 2.0], [3.0, np.inf]]), ValueError, "'x1' contains an inf.* row 1"),
     "infinite, several": (
         pl.DataFrame({"a": [1.0, float("-inf"), float("inf")]}),
         ValueError,
-        "'a' holds an infinite value in row 1 and in 1 more. Replace",
+        "'a' contains an infinite value in row 1 and in 1 more. Replace",
     ),
     "beyond double": (np.array([[10**400], [1]], dtype=object), ValueError, "'x0'.*Rescale"),
     "dates": (
         pd.DataFrame({"d": pd.to_datetime(["2020-01-01"])}),
         TypeError,
-        "'d' holds dates or times. Turn it into",
+        "'d' contains dates. Set dates=\"auto\"",
     ),
-    "polars date": (pl.DataFrame({"d": [dt.date(2020, 1, 1)]}), TypeError, "'d' holds dates"),
-    "time of day": (pl.DataFrame({"d": [dt.time(1)]}), TypeError, "'d' holds dates or times"),
+    "polars date": (pl.DataFrame({"d": [dt.date(2020, 1, 1)]}), TypeError, "'d' contains dates"),
+    "time of day": (
+        pl.DataFrame({"d": [dt.time(1)]}),
+        TypeError,
+        "'d' contains times of.*midnight",
+    ),
     "object dates": (
         pd.DataFrame({"d": [dt.date(2020, 1, 1)]}),
         TypeError,
-        "'d' holds dates or times",
+        "'d' contains dates. Set",
     ),
-    "array of dates": (np.array([["2020-01-01"]], dtype="M8[D]"), TypeError, "'x0' holds dates"),
-    "durations": (pl.DataFrame({"d": [dt.timedelta(1)]}), TypeError, "'d' holds dur.*seconds"),
-    "array of durations": (np.array([[1]], dtype="m8[D]"), TypeError, "'x0' holds durations"),
+    "array of dates": (np.array([["2020-01-01"]], dtype="M8[D]"), TypeError, "'x0' contains dates"),
+    "durations": (pl.DataFrame({"d": [dt.timedelta(1)]}), TypeError, "'d' contains dur.*seconds"),
+    "array of durations": (np.array([[1]], dtype="m8[D]"), TypeError, "'x0' contains durations"),
     "periods": (
         pd.DataFrame({"d": pd.period_range("2020", periods=2, freq="M")}),
         TypeError,
-        "'d' holds values of type Period",
+        "'d' contains values of type Period",
     ),
-    "lists": (pl.DataFrame({"n": [[1, 2]]}), TypeError, "'n' holds nested.*Expand it"),
-    "records": (pa.table({"n": [{"a": 1}]}), TypeError, "'n' holds nested"),
-    "object lists": (pd.DataFrame({"n": [[1], [2]]}), TypeError, "'n' holds nested.*row 0"),
+    "lists": (pl.DataFrame({"n": [[1, 2]]}), TypeError, "'n' contains nested.*Expand nested"),
+    "records": (pa.table({"n": [{"a": 1}]}), TypeError, "'n' contains nested"),
+    "object lists": (pd.DataFrame({"n": [[1], [2]]}), TypeError, "'n' contains nested.*row 0"),
     "a dictionary": (np.array([[1.0, {}]], dtype=object), TypeError, "'x1'.*row 0"),
-    "bytes": (pl.DataFrame({"b": [b"a"]}), TypeError, "'b' holds bytes. Decode"),
-    "array of bytes": (np.array([[b"a"]]), TypeError, "'x0' holds bytes"),
+    "bytes": (pl.DataFrame({"b": [b"a"]}), TypeError, "'b' contains bytes. Decode"),
+    "array of bytes": (np.array([[b"a"]]), TypeError, "'x0' contains bytes"),
     "complex array": (np.array([[1j]]), ValueError, "Complex data not supported"),
-    "complex column": (pd.DataFrame({"z": [1j]}), TypeError, "'z' holds complex numbers"),
-    "objects": (np.array([[object()]], dtype=object), TypeError, "'x0' holds values of type obj"),
+    "complex column": (pd.DataFrame({"z": [1j]}), TypeError, "'z' contains complex numbers"),
+    "objects": (
+        np.array([[object()]], dtype=object),
+        TypeError,
+        "'x0' contains values of type obj",
+    ),
     "free text": (
         pd.DataFrame({"t": [f"sentence number {i}" for i in range(3000)]}),
         ValueError,
@@ -59,7 +67,7 @@ BAD_TABLES = {
     "text and numbers": (
         pd.DataFrame({"c": pd.Series(["a", 1, None], dtype=object)}),
         TypeError,
-        "'c' mixes text and numbers .'a' in row 0, 1 in row 1.*all to text",
+        "'c' mixes text and numbers .'a' in row 0, 1 in row 1.*for example all to text",
     ),
     "mixed categories": (
         pd.DataFrame({"c": pd.Categorical(["a", 1])}),
@@ -81,6 +89,7 @@ BAD_TABLES = {
         TypeError,
         "only supported if all input features have string names",
     ),
+    "a single value": ({"RI": 1}, ValueError, r"'RI' is a single value.*\{'RI': \[1.0\]\}"),
     "one-dimensional": (np.arange(3.0), ValueError, "Reshape your data"),
     "series": (pd.Series([1.0, 2.0]), ValueError, "Expected a 2-dimensional container"),
     "polars series": (pl.Series([1.0, 2.0]), ValueError, "Reshape your data"),
@@ -88,7 +97,7 @@ BAD_TABLES = {
     "number": (3.0, ValueError, "Expected 2D array"),
     "nothing": (None, ValueError, "Expected 2D array"),
     "sparse": (scipy.sparse.csr_matrix(np.eye(2)), TypeError, "Sparse data was passed"),
-    "lazy": (pl.LazyFrame({"a": [1]}), TypeError, r"lazy frame.*X\.collect\(\)"),
+    "lazy": (pl.LazyFrame({"a": [1]}), TypeError, r"lazy data frame.*X\.collect\(\)"),
     "no rows": (pd.DataFrame({"a": []}), ValueError, r"0 sample\(s\)"),
     "no rows, polars": (pl.DataFrame({"a": []}), ValueError, r"0 sample\(s\)"),
     "no columns": (np.empty((3, 0)), ValueError, r"0 feature\(s\)"),
@@ -111,7 +120,7 @@ def test_bad_tables(X, error, message):
     ],
 )
 def test_infinite_level(X, row):
-    with pytest.raises(ValueError, match=f"Column 'x0' holds an infinite value in row {row}"):
+    with pytest.raises(ValueError, match=f"Column 'x0' contains an infinite value in row {row}"):
         Encoding.fit(X, categorical_features=[0])
 
 
@@ -125,7 +134,7 @@ def test_free_text_declared_as_category():
     ("chosen", "error", "message"),
     [
         ("colour", ValueError, r"For one column write \['colour'\]"),
-        (["b"], ValueError, "names 'b', but X has no such column. Its columns are 'a'"),
+        (["b"], ValueError, "contains 'b', which X does not have. Its columns are 'a'"),
         ([1], ValueError, "position 1, but the columns of X are numbered 0 to 0"),
         ([-1], ValueError, "position -1"),
         ([True, False], ValueError, "2 booleans, but X has 1 columns"),
@@ -140,7 +149,7 @@ def test_bad_categorical_features(chosen, error, message):
 
 
 def test_names_for_an_array():
-    with pytest.raises(ValueError, match=r"the columns of X have none\. Give positions"):
+    with pytest.raises(ValueError, match=r"X has no column names\. Use positions"):
         Encoding.fit(np.ones((2, 2)), categorical_features=["a"])
 
 
@@ -163,9 +172,9 @@ def test_columns_are_checked():
 
 def test_types_are_checked():
     encoding = Encoding.fit(pd.DataFrame({"a": [1.0, 2.0], "c": ["x", "y"]}))
-    with pytest.raises(TypeError, match=r"Column 'a' holds text \('q' in row 1\)"):
+    with pytest.raises(TypeError, match=r"Column 'a' contains text \('q' in row 1\)"):
         encoding.transform(pd.DataFrame({"a": pd.Series([1, "q"], dtype=object), "c": ["x", "y"]}))
-    with pytest.raises(TypeError, match="Column 'c' holds numbers, but its levels were text"):
+    with pytest.raises(TypeError, match="Column 'c' contains numbers, but contained text"):
         encoding.transform(pd.DataFrame({"a": [1.0], "c": [1]}))
     with pytest.warns(UnseenLevelWarning, match="missing"):
         encoding.transform(pd.DataFrame({"a": [1.0], "c": [np.nan]}))

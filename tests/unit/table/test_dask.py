@@ -40,7 +40,7 @@ def on_arrays(table):
 
 CALLS = [
     ("predict", {}),
-    ("predict_interval", {"kind": "outcome"}),
+    ("predict_interval", {"kind": "mean"}),
     ("predict_quantile", {"q": 0.3}),
     ("predict_quantile", {"q": [0.3, 0.5, 0.9]}),
 ]
@@ -78,9 +78,11 @@ def test_classes(table):
     frame, y = table
     labels = np.array(["low", "middle", "high"])[pd.cut(y, 3, labels=False)]
     model = ObliqueBARTClassifier(**OPTIONS, random_state=0).fit(frame, labels)
-    for method in ("predict", "predict_proba", "predict_interval"):
-        lazy = getattr(model, method)(dd.from_pandas(frame, npartitions=3))
-        np.testing.assert_array_equal(lazy.compute(), getattr(model, method)(frame))
+    calls = [(method, {}) for method in ("predict", "predict_proba", "predict_interval")]
+    calls += [("predict_quantile", {"q": q}) for q in (0.3, [0.3, 0.5, 0.9])]
+    for method, options in calls:
+        lazy = getattr(model, method)(dd.from_pandas(frame, npartitions=3), **options)
+        np.testing.assert_array_equal(lazy.compute(), getattr(model, method)(frame, **options))
 
 
 def test_errors_come_at_once(table, on_arrays):
@@ -94,7 +96,7 @@ def test_errors_come_at_once(table, on_arrays):
 def test_fit_needs_the_values(table):
     frame, y = table
     model = ObliqueBARTRegressor(**OPTIONS)
-    with pytest.raises(TypeError, match="lazy frame"):
+    with pytest.raises(TypeError, match="lazy data frame"):
         model.fit(dd.from_pandas(frame, npartitions=2), y)
 
 
@@ -102,7 +104,7 @@ def test_fit_needs_the_values(table):
 def test_a_cluster(table, on_frames):
     frame, y = table
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
     ):
         lazy = on_frames.predict_interval(dd.from_pandas(frame, npartitions=4))

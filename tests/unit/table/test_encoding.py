@@ -170,7 +170,9 @@ def test_object_columns_of_numbers():
 
 def test_auto_in_an_array_is_none():
     assert encode(np.array([[1, 2], [3, 4]]))[0].p_cat == 0
-    with pytest.raises(TypeError, match=r"Column 'x1' holds text \('a' in row 0\).*categorical_f"):
+    with pytest.raises(
+        TypeError, match=r"Column 'x1' contains text \('a' in row 0\).*categorical_f"
+    ):
         encode(np.array([[1, "a"], [3, "b"]], dtype=object))
 
 
@@ -183,6 +185,22 @@ def test_categorical_features(chosen):
     assert encoding.levels == {"count": [1, 2, 4], "text": ["a", "b", None]}
 
 
+def test_names_and_positions_add_to_what_is_found():
+    X = pandas_plain()
+    for chosen in (["count"], [1], np.array([1]), [], "auto"):
+        encoding, _ = encode(X, categorical_features=chosen)
+        found = ["text", "group"] if len(chosen) != 1 else ["count", "text", "group"]
+        assert list(encoding.levels) == found
+    mask = [False, True, False, True, False]
+    with pytest.raises(TypeError, match=r"'group' contains text .*list it in categorical_features"):
+        encode(X, categorical_features=mask)
+    assert list(encode(X.drop(columns="group"), categorical_features=mask[:4])[0].levels) == [
+        *("count", "text")
+    ]
+    with pytest.raises(TypeError, match="2 columns cannot be used"):
+        encode(X, categorical_features=None)
+
+
 def test_categories_of_numbers_as_numbers():
     X = pd.DataFrame({"a": pd.Categorical([10, 30, None, 20])})
     np.testing.assert_array_equal(
@@ -193,7 +211,7 @@ def test_categories_of_numbers_as_numbers():
 @pytest.mark.parametrize("scaling", FEATURE_SCALINGS)
 def test_column_without_values(scaling):
     X = pd.DataFrame({"a": [1.0, 2.0, 3.0], "none": [None] * 3, "nan": [np.nan] * 3})
-    with pytest.warns(UserWarning, match="No value in training, so ignored: column 'none', 'nan'"):
+    with pytest.warns(UserWarning, match="Ignoring columns without any value: 'none', 'nan'"):
         encoding, encoded = encode(X, feature_scaling=scaling)
     assert encoding.p_cont == 3
     np.testing.assert_array_equal(encoded.x_cont, [[-1, 0, 1], [0, 0, 0], [0, 0, 0]])
@@ -221,7 +239,7 @@ def test_state_is_json(fitted):
 
 def test_state_of_an_empty_column_and_large_levels():
     X = pd.DataFrame({"none": [np.nan] * 2, "id": [2**60, 10**400]}, dtype=object)
-    with pytest.warns(UserWarning, match="No value"):
+    with pytest.warns(UserWarning, match="Ignoring columns"):
         encoding = Encoding.fit(X, categorical_features=["id"])
     text = json.dumps(encoding.to_state(), allow_nan=False)
     assert Encoding.from_state(json.loads(text)).levels == encoding.levels

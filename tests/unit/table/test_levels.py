@@ -13,6 +13,7 @@ import pytest
 from helpers.tables import encode, same
 from obliquebart.exceptions import DoubtfulColumnWarning
 from obliquebart.table import Encoding, UnseenLevelWarning
+from obliquebart.table.levels import LevelTable
 
 UNSEEN = 0xFFFFFFFF
 
@@ -100,7 +101,7 @@ def test_unseen_levels_are_reported_once():
     message = str(caught[0].message)
     assert "column 'c' in 3 rows ('q', missing)" in message
     assert "column 'd' in 3 rows (3, 4, 5)" in message
-    assert "the side with more training rows" in message
+    assert "the branch with more training rows" in message
     assert encoded.x_cat.tolist() == [[UNSEEN, 0, UNSEEN, UNSEEN], [UNSEEN, 0, UNSEEN, UNSEEN]]
 
 
@@ -120,13 +121,53 @@ def test_doubtful_text_columns_are_named():
     assert caught[0].filename == __file__
     message = str(caught[0].message)
     assert "'day' looks like dates" in message
-    assert "'name' has 60 different texts in 60 rows" in message
+    assert "'name' has 60 distinct values in 60 rows" in message
     assert "wave" not in message
     assert "shop" not in message
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Encoding.fit(X, categorical_features=["day", "name", "wave", "shop"])
         Encoding.fit(X.astype("category"))
+
+
+@pytest.mark.parametrize(
+    "name", ["rownames", "ID", "index", "row", "row_id", "RowId", "row_num", "Unnamed: 0"]
+)
+def test_row_numbers_are_named(name):
+    numbers = np.random.default_rng(0).permutation(20) + 1
+    with pytest.warns(DoubtfulColumnWarning) as caught:
+        Encoding.fit(pd.DataFrame({name: numbers, "a": np.linspace(0, 1, 20)}))
+    assert str(caught[0].message) == f"Column {name!r} seems to number the rows; drop it."
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("year", np.arange(1990, 2020)),
+        ("width", np.arange(30)),
+        ("rows_of_seats", np.arange(30)),
+        ("id", np.arange(19)),
+        ("id", np.arange(30) // 2),
+        ("index", np.linspace(0, 1, 30)),
+        ("id", np.append(np.arange(29.0), np.nan)),
+    ],
+)
+def test_other_numbers_are_not(name, values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Encoding.fit(pd.DataFrame({name: values}))
+
+
+@pytest.mark.parametrize(
+    ("values", "has_missing", "words"),
+    [
+        (["a", "b"], False, "2 levels"),
+        (["a"], True, "1 level and missing values"),
+        ([], True, "missing values only"),
+    ],
+)
+def test_levels_are_counted_without_the_missing_one(values, has_missing, words):
+    assert LevelTable(values, has_missing).in_words() == words
 
 
 def test_unseen_report_is_short():

@@ -10,7 +10,7 @@ from scipy import stats
 
 from helpers.tables import encode
 from obliquebart.table import FEATURE_SCALINGS, Encoding
-from obliquebart.table.scaling import MAX_KNOTS
+from obliquebart.table.scaling import MAX_KNOTS, ColumnScale
 
 
 def column(values, scaling):
@@ -122,3 +122,24 @@ def test_scale_comes_from_training_rows_only():
     encoding = Encoding.fit([[0.0], [10.0]])
     assert encoding.transform([[5.0]]).x_cont.tolist() == [[0.0]]
     assert encoding.transform([[5.0], [20.0]]).x_cont.tolist() == [[0.0, 3.0]]
+
+
+@pytest.mark.parametrize("scaling", ["range", "rank", "blend"])
+@pytest.mark.parametrize("unit", [1.0, 1e-290, 1e300])
+def test_undo_gives_the_values_back(scaling, unit):
+    values = np.random.default_rng(0).exponential(size=300)
+    values[5] = np.nan
+    scale = ColumnScale.fit(values * unit, scaling)
+    back = scale.undo(scale.apply(values * unit))
+    np.testing.assert_allclose(back, values * unit, rtol=1e-4, atol=1e-5 * unit)
+    if scaling != "rank" and unit == 1.0:
+        np.testing.assert_allclose(scale.undo(scale.apply(np.array([-3.0, 20.0]))), [-3, 20], 1e-5)
+    if scaling == "rank":
+        ends = scale.undo(scale.apply(np.array([-3.0, 200.0]) * unit))
+        np.testing.assert_array_equal(ends, [scale.low, scale.high])
+
+
+def test_undo_of_a_column_without_variation():
+    one, none = (ColumnScale.fit(np.array(v), "range") for v in ([3.0, 3.0], [np.nan]))
+    np.testing.assert_array_equal(one.undo(np.array([0.0, np.nan])), [3.0, np.nan])
+    assert np.isnan(none.undo(np.array([0.0]))).all()

@@ -1,0 +1,64 @@
+#include "draws/router.h"
+
+#include <algorithm>
+#include <stdexcept>
+
+namespace obart {
+namespace {
+
+constexpr std::int64_t kRouteGroups = kRouteRows / kGroupRows;
+
+bool replaces(const OtherColumn* other, RuleKind kind, std::uint32_t column) {
+  return other != nullptr && other->kind == kind && other->column == column;
+}
+
+}  // namespace
+
+void require_same_columns(const Draws& draws, const Data& data) {
+  if (draws.p_cont() != data.p_cont() || draws.n_levels() != data.n_levels())
+    throw std::invalid_argument("predict: the data have other columns than the draws");
+}
+
+Router::Router(const Draws& draws, const Data& data)
+    : draws_(draws), program_(draws.program()), data_(data), kernels_(cpu_kernels(chosen_simd())) {}
+
+void Router::start(std::int64_t block) {
+  row_ = block * kRouteRows;
+  n_groups_ = std::min(kRouteGroups, (data_.n_padded() - row_) / kGroupRows);
+  n_rows_ = std::min(kRouteRows, data_.n_rows() - row_);
+}
+
+void Router::route(std::uint32_t structure, std::uint8_t* code, const OtherColumn* other) {
+  const DrawArrays& a = draws_.arrays();
+  std::fill(code, code + kRouteRows, std::uint8_t{0});
+  std::uint64_t right[kRouteGroups];
+  RightCounts counts;
+  for (const Step& step : program_->steps(structure)) {
+    RouteTask task{};
+    task.is_categorical = step.kind == RuleKind::categorical;
+    task.missing_right = step.missing_right;
+    task.cut = step.cut;
+    task.code = code;
+    task.left_code = task.right_code = step.left_code;
+    task.right = right;
+    if (step.kind == RuleKind::continuous) {
+      terms_.clear();
+      for (std::uint64_t k = step.first; k < step.first + step.n_items; ++k) {
+        const std::uint32_t column = a.phi_column[k];
+        const bool is_other = replaces(other, RuleKind::continuous, column);
+        terms_.push_back({is_other ? other->values : data_.cont(column) + row_, a.phi_value[k]});
+      }
+      task.terms = terms_.data();
+      task.n_terms = step.n_items;
+    } else {
+      const bool is_other = replaces(other, RuleKind::categorical, step.column);
+      task.column = is_other ? other->codes : data_.cat(step.column) + row_;
+      task.words = program_->words(step);
+      task.n_words = step.n_items;
+    }
+    kernels_.route(task, 0, n_groups_, counts);
+    kernels_.assign(code, right, n_groups_, step.right_code);
+  }
+}
+
+}  // namespace obart

@@ -1,0 +1,1 @@
+"""Numbers, tables and live displays for people: text, and HTML for notebooks."""
