@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
+from obliquebart.estimators.ending import Sampled, interrupted_words, warn_if_out_of_time
 from obliquebart.estimators.explaining import Explaining
 from obliquebart.estimators.exporting import Exporting
 from obliquebart.estimators.fitted import Fitted
@@ -23,7 +24,6 @@ from obliquebart.estimators.saving import Savable
 from obliquebart.estimators.showing import Showing
 from obliquebart.exceptions import (
     ConstantOutcomeWarning,
-    TimeLimitWarning,
     warn_caller,
 )
 from obliquebart.files.checkpoint import Checkpoint, Identity
@@ -34,7 +34,6 @@ from obliquebart.model.parameters import (
     CheckedHyperparameters,
     Hyperparameters,
     RunLength,
-    Schedule,
     SweepCost,
 )
 from obliquebart.model.seen_rows import Keys, training_keys
@@ -81,18 +80,6 @@ class FitOptions(NamedTuple):
         if self.every is not None:
             raise ValueError("checkpoint_every requires checkpoint: pass the path of a file.")
         return None
-
-
-class Sampled(NamedTuple):
-    """The posteriors of a model, and the message if the user interrupted the chains."""
-
-    posteriors: list[Posterior]
-    interrupted: str | None = None
-
-    def raise_if_interrupted(self) -> None:
-        """Raise KeyboardInterrupt; call this after the model has stored its posteriors."""
-        if self.interrupted is not None:
-            raise KeyboardInterrupt(self.interrupted)
 
 
 class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimator):
@@ -390,8 +377,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         )
         if any(run.ending == "interrupted" for run in runs):
             is_auto = length.n_draws == "auto"
-            return Sampled(posteriors, _interrupted_words(posteriors[0], first_round, is_auto))
-        if not _warn_if_out_of_time(runs, posteriors[0], first_round):
+            return Sampled(posteriors, interrupted_words(posteriors[0], first_round, is_auto))
+        if not warn_if_out_of_time(runs, posteriors[0], first_round):
             self._warn_if_apart(posteriors, problem)
         return Sampled(posteriors)
 
@@ -478,35 +465,3 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         tags.input_tags.allow_nan = True
         tags.input_tags.categorical = True
         return tags
-
-
-def _what_is_kept(kept: Posterior, first: Schedule) -> str:
-    draws = f"{kept.n_draws} of {first.n_draws} draws per chain"
-    return f"{draws}, from {kept.n_chains} of {first.n_chains} chains"
-
-
-def _interrupted_words(kept: Posterior, first: Schedule, is_auto: bool) -> str:
-    """Say what is left of a fit that the user stopped."""
-    when, what = "", _what_is_kept(kept, first)
-    if is_auto:
-        # The draws of a round are no aim that the fit has reached.
-        when = " before the chains had converged"
-        what = f"{kept.n_draws} draws per chain of {kept.n_chains} of {first.n_chains} chains"
-    return (
-        f"The fit was interrupted{when}. The model keeps {what}, after {kept.schedule.n_burn} "
-        "sweeps of burn-in, and can be used: look at its summary first."
-    )
-
-
-def _warn_if_out_of_time(runs: list[Run], kept: Posterior, first: Schedule) -> bool:
-    """Warn if time ran out in the first round; return whether it did."""
-    is_first = any(run.schedule.n_burn == first.n_burn for run in runs)
-    is_short = (kept.n_chains, kept.n_draws) != (first.n_chains, first.n_draws)
-    if not (is_first and is_short and any(run.ending == "out of time" for run in runs)):
-        return False
-    warn_caller(
-        f"The fit reached max_seconds. The model keeps {_what_is_kept(kept, first)}. Check its "
-        "summary before using it.",
-        TimeLimitWarning,
-    )
-    return True
