@@ -361,7 +361,7 @@ def test_an_interrupt_early_in_a_round_keeps_the_round_before(data, monkeypatch,
     with (
         pytest.raises(
             KeyboardInterrupt,
-            match=r"had converged\. .* keeps 500 draws per chain .* after 50 sweeps",
+            match=r"had converged\. .* keeps 500 draws per chain, .* after 50 sweeps",
         ),
         interrupted_when(lambda sweeps: sweeps[0] > second.n_burn + 10, monkeypatch),
     ):

@@ -1,0 +1,16 @@
+"""Commands in this process, and options that make a fit quick."""
+
+from __future__ import annotations
+
+from typer.testing import CliRunner
+
+from obliquebart.cli import app
+
+QUICK = ["--n-trees", "10", "--n-burn", "30", "--n-draws", "20", "--n-chains", "2", "--seed", "1"]
+
+
+def run(*words, code=0, stdin=None):
+    result = CliRunner().invoke(app, [str(word) for word in words], input=stdin)
+    assert result.exit_code == code, result.output + str(result.exception)
+    assert "Traceback" not in result.output
+    return result
