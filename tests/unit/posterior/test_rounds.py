@@ -372,12 +372,13 @@ def test_an_interrupt_early_in_a_round_keeps_the_round_before(data, monkeypatch,
 
 def test_an_interrupt_late_in_a_round_keeps_its_draws(data, monkeypatch, arriving_in):
     arriving_in(40)
-    model = ObliqueBARTRegressor(**SMALL, n_thin=40, n_jobs=2)
-    second = Schedule(2, 50, AUTO_DRAWS, 40).next_round(ENDLESS)
+    # One chain: of two that are not equally far, the one with fewer draws may be left out.
+    model = ObliqueBARTRegressor(**{**SMALL, "n_chains": 1}, n_thin=40)
+    second = Schedule(1, 50, AUTO_DRAWS, 40).next_round(ENDLESS)
     enough = second.n_burn + (rounds.FEWEST_DRAWS + 1) * second.n_thin
     with (
         pytest.raises(
-            KeyboardInterrupt, match=r"converged.* keeps \d+ draws per chain, from 2 of 2"
+            KeyboardInterrupt, match=r"converged.* keeps \d+ draws per chain, from 1 of 1"
         ),
         interrupted_when(lambda sweeps: min(sweeps) > enough, monkeypatch),
     ):
