@@ -86,6 +86,14 @@ struct CellSums {
   std::int64_t n_cells;
 };
 
+// What a pass and the counts of the rows say about a cell. Without weights its weight is its number
+// of rows.
+struct CellPass {
+  double n_rows;
+  double weight;
+  double sum;  // of weight times residual
+};
+
 // How a change acts on the residual: r + delta, or r times delta.
 enum class Combine : std::uint8_t { add, multiply };
 

@@ -10,9 +10,6 @@ LeafModel make(const LeafSettings& settings) {
   if constexpr (I < std::variant_size_v<LeafModel>) {
     using Model = std::variant_alternative_t<I, LeafModel>;
     if (settings.model != Model::kName) return make<I + 1>(settings);
-    if (!settings.leaf_sd_fixed && !Model::kHasScale)
-      throw std::invalid_argument("leaf_sd must be fixed: the leaf model '" + settings.model +
-                                  "' has no such scale");
     return Model(settings);
   } else {
     throw std::invalid_argument("no leaf model is called '" + settings.model + "'");

@@ -2,13 +2,14 @@
 //
 //   kName, kCombine                  its name, and how an output acts on the residual of its rows
 //   kFirstOutput                     the output of the roots that a chain starts with
-//   kHasScale                        whether leaf_sd is the scale of its outputs and may be learned
+//   kScaleIsConjugate                whether leaf_sd^2 is inverse-gamma given the outputs; if not,
+//                                    log_outputs(leaf_sd, sums) is their log density
 //   Stats                            sufficient statistics of the rows of a cell, with a sum;
 //   Stats{}
 //                                    means no data
 //   set(sigma, leaf_sd)              before the trees of a sweep
-//   stats(weight, sum, old)          from what a pass gives: the weight and the sum of the residual
-//                                    of the cell, and the output that its rows have now
+//   stats(cell, old)                 from what a pass gives for a cell, and the output that its
+//                                    rows have now
 //   log_split_gain(l, r)             log marginal likelihood of two leaves over that of one
 //   log_change_gain(l, r, l*, r*)    the same two leaves under another rule
 //   draw(stats, rng)                 an output from its conditional
@@ -23,11 +24,12 @@
 
 #include <variant>
 
+#include "ensemble/gamma_leaf.h"
 #include "ensemble/normal_leaf.h"
 
 namespace obart {
 
-using LeafModel = std::variant<NormalLeaf>;
+using LeafModel = std::variant<NormalLeaf, PrecisionLeaf, RateLeaf>;
 
 // Throws std::invalid_argument for a name that no model of the list has.
 LeafModel make_leaf_model(const LeafSettings& settings);

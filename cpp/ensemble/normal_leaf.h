@@ -16,7 +16,7 @@ class NormalLeaf {
   static constexpr const char* kName = "normal";
   static constexpr Combine kCombine = Combine::add;
   static constexpr float kFirstOutput = 0.0F;
-  static constexpr bool kHasScale = true;
+  static constexpr bool kScaleIsConjugate = true;
 
   // Of the partial residuals in a set of rows, each weighted by its observation weight.
   struct Stats {
@@ -34,10 +34,11 @@ class NormalLeaf {
     inv_tau2_ = OBART_BUG(leaf_sd_squared) ? 1.0 / leaf_sd : 1.0 / (leaf_sd * leaf_sd);
   }
   // The partial residual is the residual plus the old output.
-  static Stats stats(double weight, double sum, float old) {
-    return {weight, sum + (OBART_BUG(partial_residual_without_old_output)
-                               ? 0.0
-                               : weight * static_cast<double>(old))};
+  static Stats stats(const CellPass& cell, float old) {
+    const double weight = cell.weight;
+    return {weight, cell.sum + (OBART_BUG(partial_residual_without_old_output)
+                                    ? 0.0
+                                    : weight * static_cast<double>(old))};
   }
   static float delta(float old, float now) { return old - now; }
   static float term(float output) { return output; }

@@ -13,7 +13,7 @@ class Gaussian final : public Likelihood {
     std::copy_n(y, f.data.n_rows(), f.target.data());
   }
 
-  void draw_scales(const Ensembles& ensembles, double& sigma, Rng& rng) override {
+  void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (settings().sigma_fixed) return;
     const Ensemble& f = ensembles[0];
     sigma = draw_sigma(static_cast<double>(f.data.n_rows()), weighted_squares(f), rng);

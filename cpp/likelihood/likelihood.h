@@ -19,6 +19,7 @@
   X(student_t)               \
   X(probit)                  \
   X(weighted_probit)         \
+  X(varying_noise)           \
   X(none)
 
 namespace obart {
@@ -59,7 +60,11 @@ class Likelihood {
   // likelihood that has one says so.
   virtual void set_weights(const double* weights, Ensembles& ensembles);
 
-  // Other outcomes. Writes the target of every ensemble; where latents start does not matter.
+  // How many numbers an outcome has, such as the two limits of an interval.
+  virtual std::size_t n_columns() const { return 1; }
+
+  // Other outcomes, column after column. Writes the target of every ensemble; where latents start
+  // does not matter.
   virtual void set_y(const double* y, Ensembles& ensembles) = 0;
 
   // Before the trees of ensemble e are updated: writes its target and its residual, and its weights
@@ -67,7 +72,10 @@ class Likelihood {
   virtual void prepare(Ensembles&, std::size_t /*e*/, double /*sigma*/, Rng&) {}
 
   // After the trees of all ensembles: draws sigma, and scales of its own.
-  virtual void draw_scales(const Ensembles& ensembles, double& sigma, Rng& rng) = 0;
+  virtual void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) = 0;
+
+  // Draws the scales of its own from their prior.
+  virtual void draw_prior_scales(Rng&) {}
 
   // A sampled leaf_sd is scaled together with all outputs of its ensemble; then f becomes factor
   // times f. begin_scaling reads the rows once, log_scaled gives the log likelihood of a factor, up
@@ -76,6 +84,9 @@ class Likelihood {
     std::int64_t many_rows;  // above this, not in every sweep
     double width;            // of the steps of the slice sampler, in log factor
   };
+  // With several ensembles, others may have moved since the target of e was written; a likelihood
+  // whose begin_scaling takes care of that says so.
+  virtual bool can_scale(std::size_t /*e*/) const { return n_ensembles() == 1; }
   virtual Scaling scaling() const { return {8192, 0.1}; }
   virtual void begin_scaling(const Ensembles& ensembles, std::size_t e, double sigma);
   virtual double log_scaled(double factor) const;

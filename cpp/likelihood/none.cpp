@@ -17,7 +17,7 @@ class None final : public Likelihood {
       std::copy_n(y, f.data.n_rows(), f.target.data());
     }
   }
-  void draw_scales(const Ensembles&, double& sigma, Rng& rng) override {
+  void draw_scales(Ensembles&, double& sigma, Rng& rng) override {
     if (!settings().sigma_fixed) sigma = draw_prior_sigma(rng);
   }
   void begin_scaling(const Ensembles&, std::size_t, double) override {}

@@ -13,7 +13,7 @@ class Probit : public Likelihood {
   double draw_prior_sigma(Rng&) const override { return 1.0; }
   void set_y(const double* y, Ensembles& ensembles) override;
   void prepare(Ensembles& ensembles, std::size_t, double, Rng& rng) override;
-  void draw_scales(const Ensembles&, double&, Rng&) override {}
+  void draw_scales(Ensembles&, double&, Rng&) override {}
 
   // Latents would hold f where it is, so the likelihood is that of the labels, which reads the rows
   // several times; and labels say less about the scale of f than outcomes do. The latents are stale

@@ -39,6 +39,20 @@ std::shared_ptr<Data> make_data(In<float, 2> x_cont, In<std::uint32_t, 2> x_cat,
                                 std::move(n_levels), order ? order->data() : nullptr);
 }
 
+// One number per row, or several: then a row of the array is a column of the outcomes.
+using Outcomes = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+
+void check_outcomes(const Data& data, const Outcomes& y, std::size_t n_columns) {
+  const std::size_t given = y.ndim() == 2 ? y.shape(0) : 1;
+  const auto n_rows = static_cast<std::size_t>(data.n_rows());
+  if (y.ndim() < 1 || y.ndim() > 2 || y.shape(y.ndim() - 1) != n_rows)
+    throw nb::value_error("y must have one entry per row");
+  if (given != n_columns)
+    throw nb::value_error(("y must have " + std::to_string(n_columns) + " numbers per row, not " +
+                           std::to_string(given))
+                              .c_str());
+}
+
 void check_rows(const Data& data, const DoubleVector& values, const char* name) {
   if (static_cast<std::int64_t>(values.shape(0)) != data.n_rows())
     throw nb::value_error((std::string(name) + " must have one entry per row").c_str());
@@ -283,19 +297,21 @@ void bind_sampler(nb::module_& m) {
       .def_prop_ro("stopped", &Control::stopped)
       .def("snapshot", [](const Control& c) {
         nb::dict out;
-        out["sweep"] = c.sweep();
-        out["sigma"] = c.sigma();
-        out["acceptance"] = c.acceptance();
+        const Control::Snapshot now = c.snapshot();
+        out["sweep"] = now.sweep;
+        out["sigma"] = now.sigma;
+        out["acceptance"] = now.acceptance;
+        for (const NamedScale& scale : now.scales) out[scale.name.c_str()] = scale.value;
         return out;
       });
 
   nb::class_<Sampler>(m, "Sampler", "One chain.")
       .def(
           "__init__",
-          [](Sampler* self, std::shared_ptr<Data> data, DoubleVector y,
+          [](Sampler* self, std::shared_ptr<Data> data, Outcomes y,
              std::optional<DoubleVector> weights, const Settings& settings, std::uint64_t seed,
              std::uint64_t chain) {
-            check_rows(*data, y, "y");
+            check_outcomes(*data, y, make_likelihood(*data, settings)->n_columns());
             if (weights) check_rows(*data, *weights, "weights");
             new (self)
                 Sampler(data, y.data(), weights ? weights->data() : nullptr, settings, seed, chain);
@@ -348,8 +364,8 @@ void bind_sampler(nb::module_& m) {
           "draws"_a, "index"_a = 0, "ensemble"_a = 0)
       .def(
           "set_y",
-          [](Sampler& s, DoubleVector y) {
-            check_rows(s.data(), y, "y");
+          [](Sampler& s, Outcomes y) {
+            check_outcomes(s.data(), y, s.state().likelihood->n_columns());
             s.set_y(y.data());
           },
           "y"_a)
@@ -363,6 +379,24 @@ void bind_sampler(nb::module_& m) {
             return to_numpy(std::vector<float>(residual, residual + s.data().n_rows()));
           },
           "ensemble"_a = 0)
+      .def(
+          "set_theta",
+          [](Sampler& s, const std::vector<double>& theta, std::size_t e) {
+            s.state().ensembles.at(e).set_theta(theta);
+          },
+          "theta"_a, "ensemble"_a)
+      .def(
+          "set_value",
+          [](Sampler& s, const std::string& name, double value) {
+            for (const Field& field : s.state().fields())
+              if (field.name == name && std::holds_alternative<double*>(field.place)) {
+                field.check(value);
+                field.restore(value);
+                return;
+              }
+            throw nb::value_error(("the state has no number " + name).c_str());
+          },
+          "name"_a, "value"_a, "Change a number of the state.")
       .def("check", &Sampler::check);
 }
 
@@ -418,6 +452,7 @@ NB_MODULE(_core, m) {
         PriorDraw draw = draw_prior(*data, settings, rng);
         nb::dict scales;
         scales["sigma"] = draw.sigma;
+        for (const NamedScale& scale : draw.scales) scales[scale.name.c_str()] = scale.value;
         for (std::size_t e = 0; e < draw.ensembles.size(); ++e) {
           const std::string prefix = ensemble_prefix(e);
           scales[(prefix + "theta").c_str()] = copy_to_numpy(draw.ensembles[e].theta);

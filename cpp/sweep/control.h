@@ -3,6 +3,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "likelihood/likelihood.h"
 
 namespace obart {
 
@@ -11,19 +16,27 @@ class Control {
   void stop() { stop_.store(true, std::memory_order_relaxed); }
   bool stopped() const { return stop_.load(std::memory_order_relaxed); }
   const std::atomic<bool>* flag() const { return &stop_; }
-  void report(std::int64_t sweep, double sigma, double acceptance) {
-    sigma_.store(sigma, std::memory_order_relaxed);
-    acceptance_.store(acceptance, std::memory_order_relaxed);
-    sweep_.store(sweep, std::memory_order_release);
+
+  // How far the chain is, and what its scales are, by name.
+  struct Snapshot {
+    std::int64_t sweep = 0;
+    double sigma = 0.0;
+    double acceptance = 0.0;
+    std::vector<NamedScale> scales;
+  };
+  void report(Snapshot now) {
+    const std::lock_guard lock(mutex_);
+    now_ = std::move(now);
   }
-  std::int64_t sweep() const { return sweep_.load(std::memory_order_acquire); }
-  double sigma() const { return sigma_.load(std::memory_order_relaxed); }
-  double acceptance() const { return acceptance_.load(std::memory_order_relaxed); }
+  Snapshot snapshot() const {
+    const std::lock_guard lock(mutex_);
+    return now_;
+  }
 
  private:
   std::atomic<bool> stop_{false};
-  std::atomic<std::int64_t> sweep_{0};
-  std::atomic<double> sigma_{0.0}, acceptance_{0.0};
+  mutable std::mutex mutex_;
+  Snapshot now_;
 };
 
 }  // namespace obart

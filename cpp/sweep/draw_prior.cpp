@@ -101,6 +101,8 @@ PriorDraw draw_prior(const Data& data, const Settings& settings, Rng& rng,
     if (!valid) continue;
     PriorDraw out;
     out.sigma = likelihood->draw_prior_sigma(rng);
+    likelihood->draw_prior_scales(rng);
+    out.scales = likelihood->scales();
     for (TreeSimulator& simulator : simulators)
       out.ensembles.push_back(simulator.draw_outputs(rng));
     return out;

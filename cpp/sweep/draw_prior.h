@@ -5,6 +5,7 @@
 
 #include "base/random.h"
 #include "draws/draws.h"
+#include "likelihood/likelihood.h"
 #include "model/settings.h"
 
 namespace obart {
@@ -18,6 +19,7 @@ struct EnsembleDraw {
 struct PriorDraw {
   std::vector<EnsembleDraw> ensembles;
   double sigma;
+  std::vector<NamedScale> scales;  // of the likelihood
 };
 
 // Draws theta, sigma, leaf_sd and the trees from the prior restricted to valid ensembles:

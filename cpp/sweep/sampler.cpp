@@ -114,7 +114,7 @@ void Sampler::run(std::int64_t n_burn, std::int64_t n_draws, std::int64_t n_thin
       }
       trace_.add(state_, work_);
     }
-    control.report(s, state_.sigma, acceptance.share());
+    control.report({s, state_.sigma, acceptance.share(), state_.likelihood->scales()});
   }
 }
 
@@ -123,7 +123,7 @@ void Sampler::advance(std::int64_t n, Control& control) {
     if (control.stopped() || !sweep(control)) return;
     Acceptance acceptance;
     acceptance.add(work_);
-    control.report(s, state_.sigma, acceptance.share());
+    control.report({s, state_.sigma, acceptance.share(), state_.likelihood->scales()});
   }
 }
 

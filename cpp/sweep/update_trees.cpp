@@ -119,16 +119,16 @@ class TreeUpdater {
     stats_.resize(cells_.size());
     for (std::size_t c = 0; c < cells_.size(); ++c) {
       const Node& leaf = tree.leaf_node(cells_[c].code);
-      double weight = static_cast<double>(leaf.n_rows);
+      double n_rows = static_cast<double>(leaf.n_rows);
       if (cells_[c].side != Side::both) {
         const std::int64_t n_right =
             cells_[c].code == proposal.left_code ? counts.of_left : counts.of_right;
-        weight =
+        n_rows =
             static_cast<double>(cells_[c].side == Side::right ? n_right : leaf.n_rows - n_right);
       }
-      if (is_weighted && !OBART_BUG(weights_ignored_in_precision)) weight = sums.weight[c];
-      stats_[c] =
-          ensemble_.uses_data ? Leaf::stats(weight, sums.residual[c], leaf.output) : Stats{};
+      const bool has_weight = is_weighted && !OBART_BUG(weights_ignored_in_precision);
+      const CellPass cell{n_rows, has_weight ? sums.weight[c] : n_rows, sums.residual[c]};
+      stats_[c] = ensemble_.uses_data ? Leaf::stats(cell, leaf.output) : Stats{};
       if (c < n_leaves) old_output_[c] = leaf.output;
     }
   }

@@ -33,7 +33,7 @@ compare(("leaves", "sigma", "f"), sampled, prior)
 class RobustRegressor(ObliqueBARTRegressor):
     """Regression with heavy-tailed noise."""
 
-    _likelihood = LIKELIHOODS["laplace"]
+    _family = LIKELIHOODS["laplace"]
 
 
 x = rng.uniform(-1, 1, (300, 2))

@@ -87,7 +87,7 @@ void exercise_threads() {
   }
   std::thread first([&] { chains[0]->run(20, 30, 1, control[0]); });
   std::thread second([&] { chains[1]->run(20, 1'000'000'000, 1, control[1]); });
-  while (control[1].sweep() < 40) std::this_thread::yield();
+  while (control[1].snapshot().sweep < 40) std::this_thread::yield();
   control[1].stop();
   first.join();
   second.join();

@@ -36,5 +36,12 @@ BUGS = {
     "probit_sign_flipped": "latents on the wrong side of zero",
     "weighted_probit_rounds_up": "a label's weight rounded up to a whole number",
     "weighted_probit_excess_swapped": "the fraction of a label's weight where one minus it belongs",
+    "gamma_prior_dropped": "prior's constant left out where a factor becomes two",
+    "gamma_count_dropped": "a factor drawn without the count of its rows",
+    "gamma_scale_prior_missing": "prior of leaf_sd ignored where outputs are factors",
+    "precision_count_whole": "a row counted once, not half, in a factor of the precision",
+    "varying_weights_stale": "sigma drawn with the noise as it was before its trees moved",
+    "varying_weights_dropped": "the user's weights not part of those of varying noise",
+    "varying_error_whole": "squared errors not halved for the trees of the noise",
     "scaling_weights_dropped": "weights of labels ignored where leaf_sd is scaled with all outputs",
 }

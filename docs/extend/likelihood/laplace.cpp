@@ -42,7 +42,7 @@ class Laplace final : public Likelihood {
     }
   }
 
-  void draw_scales(const Ensembles& ensembles, double& sigma, Rng& rng) override {
+  void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (settings().sigma_fixed) return;
     sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng);
   }

@@ -409,7 +409,7 @@ def _rows_for(
             raise FileError(_which_target(file, model))
         return file.table_for(results.encoding_of(model)), None
     y, rows = file.outcome(name, as_text=results.has_text_labels(model))
-    return file.table_for(results.encoding_of(model), rows), model._likelihood.from_column(y)
+    return file.table_for(results.encoding_of(model), rows), model._fitted.likelihood.from_column(y)
 
 
 def _which_target(file: DataFile, model: Any) -> str:

@@ -77,7 +77,7 @@ class FitTask:
     def in_words(self) -> str:
         """Return a sentence about the task."""
         words = f"{len(self.y)} rows, {len(self.X)} columns. Target {self.target!r}: "
-        words += f"{self.estimator._likelihood.describe(self.y)}."
+        words += f"{self.estimator._family.describe(self.y)}."
         if self.n_dropped:
             words += f" Dropped {self.n_dropped} rows with a missing target."
         return words
@@ -122,7 +122,7 @@ class FitTask:
         """Return the task for JSON."""
         return {
             "target": self.target,
-            "task": self.estimator._likelihood.task,
+            "task": self.estimator._family.task,
             "n_rows": len(self.y),
             "rows_without_target": self.n_dropped,
             "columns": self.taken_as,
@@ -177,7 +177,7 @@ def read_task(file: DataFile, target: str, task: Any, choices: ColumnChoices) ->
     if task == "auto":
         task = "classification" if is_text or len(np.unique(y)) == 2 else "regression"
     estimator = BY_TASK[task]
-    y = estimator._likelihood.from_column(y)
+    y = estimator._family.from_column(y)
     return FitTask(
         file=file,
         target=target,

@@ -85,7 +85,8 @@ class FitOptions(NamedTuple):
 class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimator):
     """Base class of the estimators; each has its own likelihood."""
 
-    _likelihood: ClassVar[Likelihood]
+    # What outcomes are, as far as the class alone says it.
+    _family: ClassVar[Likelihood]
     # The key in `ESTIMATORS` used in model files; a user's subclass is saved as its base class.
     _saved_as: ClassVar[str]
 
@@ -122,7 +123,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
     ) -> tuple[Encoding, TrainingProblem, Keys]:
         """Check and encode the arguments of `fit`, and return keys of their rows."""
         owner = type(self).__name__
-        rows, values, weights = self._likelihood.read(y, sample_weight, count_rows(X, owner))
+        likelihood = self._choose_likelihood(y)
+        rows, values, weights = likelihood.read(y, sample_weight, count_rows(X, owner))
         encoding, table = Encoding.fit_transform(
             X,
             categorical_features=self.categorical_features,
@@ -136,9 +138,13 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                 f"min_samples_leaf={parameters.min_samples_leaf} is larger than the number of "
                 f"training rows ({table.n_rows})."
             )
-        outcome = self._likelihood.encode(values, weights)
+        outcome = likelihood.encode(values, weights)
         keys = training_keys(table, values if outcome.classes is None else outcome.values, rows)
         return encoding, TrainingProblem(table, outcome), keys
+
+    def _choose_likelihood(self, y: Any) -> Likelihood:  # noqa: ARG002
+        """Return the likelihood that the parameters ask for, and perhaps the kind of y."""
+        return self._family
 
     def _class_weights(self, outcome: Outcome) -> NDArray[np.float64] | None:  # noqa: ARG002
         """Return the factors for the class probabilities, if any."""
@@ -209,12 +215,12 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         class_weights = self._class_weights(outcome)
         seconds = None
         if outcome.constant:
-            warn_caller(self._likelihood.constant_warning(outcome), ConstantOutcomeWarning)
+            warn_caller(outcome.likelihood.constant_warning(outcome), ConstantOutcomeWarning)
             shape = (length.n_chains, length.first_round().n_draws)
             sampled = Sampled(
                 [
                     Posterior.constant(encoding, parameters.n_trees, shape, outcome)
-                    for _ in self._likelihood.titles(outcome.classes)
+                    for _ in outcome.likelihood.titles(outcome.classes)
                 ]
             )
         else:
@@ -230,6 +236,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             Fitted(
                 estimator=self._saved_as,
                 encoding=encoding,
+                likelihood=outcome.likelihood,
                 posteriors=posteriors,
                 classes=outcome.classes,
                 n_draws=n_draws,
@@ -342,7 +349,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         options: FitOptions,
     ) -> Sampled:
         """Return the posteriors of new chains, or of chains continued from a checkpoint."""
-        n_posteriors = len(self._likelihood.titles(problem.outcome.classes))
+        n_posteriors = len(problem.outcome.likelihood.titles(problem.outcome.classes))
         first_round = length.first_round(n_posteriors)
         require_run_memory(problem.table.n_rows, parameters.n_trees, first_round, n_posteriors)
         settings = [
@@ -391,7 +398,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         """Return the settings of one posterior, after estimating the noise if necessary."""
         outcome, p_cont = problem.outcome, problem.table.p_cont
         noise = None
-        if self._likelihood.wants_noise(parameters):
+        if outcome.likelihood.wants_noise(parameters):
             given = parameters.noise_df
             priors = [
                 calibrate(replace(parameters, noise_df=df), outcome, p_cont)
@@ -436,7 +443,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         limit: TimeLimit | None = None,
     ) -> list[Run]:
         """Run the chains of all posteriors and show their progress."""
-        outcome, likelihood = problem.outcome, self._likelihood
+        outcome, likelihood = problem.outcome, problem.outcome.likelihood
         units = likelihood.trace_units(outcome.scale)
         sampled = [scalar for scalar in likelihood.noise if scalar.sampled]
         shown = {scalar.name: (scalar.symbol, units[scalar.name]) for scalar in sampled}

@@ -107,7 +107,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     (2, 3)
     """
 
-    _likelihood = LIKELIHOODS["probit"]
+    _family = LIKELIHOODS["probit"]
     _saved_as = "ObliqueBARTClassifier"
 
     def __init__(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,6 @@ from obliquebart.explain.importance import (
     ImportanceTable,
     column_importance,
 )
-from obliquebart.likelihood import Likelihood
 from obliquebart.table.encoded import EncodedTable
 
 NO_TABLE = (
@@ -31,7 +30,6 @@ NO_TABLE = (
 class Explaining:
     """A base of the estimators: `importance`, `effects` and `feature_importances_`."""
 
-    _likelihood: ClassVar[Likelihood]
     _fitted: Fitted
     n_jobs: int | None
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.likelihood import Likelihood
 from obliquebart.model.seen_rows import Keys
 from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.posterior import Posterior
@@ -19,6 +20,8 @@ class Fitted(NamedTuple):
     estimator: str
     """Its name in `ESTIMATORS`."""
     encoding: Encoding
+    likelihood: Likelihood
+    """How the outcome depends on the trees; the same for all posteriors but for their noise."""
     posteriors: list[Posterior]
     """One for each title of the likelihood."""
     classes: NDArray[Any] | None

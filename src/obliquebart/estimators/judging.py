@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.exceptions import ConvergenceWarning, warn_caller
-from obliquebart.likelihood import Likelihood
 from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.convergence import SMALLEST_CHAIN
 from obliquebart.posterior.diagnostics import ModelSummary, diagnose
@@ -20,7 +19,6 @@ from obliquebart.posterior.verdict import examine, reach_verdict
 class Judging:
     """A base of the estimators: `summary`, and the warning at the end of `fit`."""
 
-    _likelihood: ClassVar[Likelihood]
     _fitted: Fitted
     n_jobs: int | None
 
@@ -51,7 +49,7 @@ class Judging:
         table = None if fitted.training is None else fitted.training.table
         if X is not None:
             table = fitted.encoding.transform(X)
-        labels = self._likelihood.labels(fitted.classes)
+        labels = fitted.likelihood.labels(fitted.classes)
         diagnostics = {
             label: diagnose(posterior, table, rows, self.n_jobs, label)
             for label, posterior in zip(labels, fitted.posteriors, strict=True)
@@ -62,7 +60,7 @@ class Judging:
         """Warn if the chains disagree, but not if there are too few draws to judge."""
         if posteriors[0].n_draws < SMALLEST_CHAIN:
             return
-        labels = self._likelihood.labels(problem.outcome.classes)
+        labels = problem.outcome.likelihood.labels(problem.outcome.classes)
         verdict = reach_verdict(
             [
                 examine(posterior, problem.table, label, self.n_jobs)

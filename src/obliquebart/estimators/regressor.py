@@ -86,7 +86,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     (2, 2)
     """
 
-    _likelihood = LIKELIHOODS["gaussian"]
+    _family = LIKELIHOODS["gaussian"]
     _saved_as = "ObliqueBARTRegressor"
 
     def __init__(

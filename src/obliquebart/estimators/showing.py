@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from obliquebart.display.tables import TextTable, notebook_html
 from obliquebart.estimators.fitted import Fitted
-from obliquebart.likelihood import Likelihood
 
 # With more classes, only these are listed.
 SHOWN_CLASSES = 10
@@ -14,8 +13,6 @@ SHOWN_CLASSES = 10
 
 class Showing:
     """Base class that adds a table of the fitted model to scikit-learn's diagram."""
-
-    _likelihood: ClassVar[Likelihood]
 
     def _repr_html_inner(self) -> str:
         return str(super()._repr_html_inner()) + self._fitted_html()  # type: ignore[misc]

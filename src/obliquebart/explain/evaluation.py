@@ -204,7 +204,7 @@ def evaluate(
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
     rows = choose_rows(max_rows, count_rows(X, type(model).__name__))
     data = _Data(model._fitted.encoding.transform(X), y, rows)
-    return EVALUATE[model._likelihood.task](model, data, tail, n_jobs)
+    return EVALUATE[model._fitted.likelihood.task](model, data, tail, n_jobs)
 
 
 class _Data(NamedTuple):

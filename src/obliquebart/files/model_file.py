@@ -1,10 +1,11 @@
 """Model files: write a fitted model, and load it again.
 
-A file of schema 5 is a container (`container.py`) whose header has, besides `format`, `schema` and
+A file of schema 6 is a container (`container.py`) whose header has, besides `format`, `schema` and
 `version`:
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
 - `encoding`: names, kinds, dtypes and levels of the columns (knots of rank maps are arrays);
+- `likelihood`: how outcomes depend on the trees;
 - `target`: what the outcome is called, where it has a name;
 - `classes`: dtype and labels of a classification, otherwise null;
 - `class_weights`: a number for each label, or null;
@@ -22,7 +23,7 @@ draws. Where sigma is the same in all sweeps before the draws, `burn_sigma` has 
 of every schema stay loadable, and the tests have a file of each. Schema 1 lacks two fields of the
 prior, which then have their defaults; schema 2 calls `scale_jointly` by another name; schema 3 has
 `n_thin` among the parameters only; schema 4 has the draws as they are in memory, no `n_burn` and
-no weights of classes.
+no weights of classes; schema 5 has no `likelihood` and one ensemble per posterior.
 """
 
 from __future__ import annotations
@@ -154,6 +155,7 @@ def to_bytes(
         "estimator": fitted.estimator,
         "parameters": parameters,
         "encoding": _encoding_header(fitted.encoding, arrays),
+        "likelihood": fitted.likelihood.name,
         **({} if fitted.target_name is None else {"target": fitted.target_name}),
         "classes": _labels_header(fitted.classes),
         "class_weights": None if fitted.class_weights is None else fitted.class_weights.tolist(),
@@ -171,6 +173,8 @@ def to_bytes(
         arrays["training.x_cont"] = table.x_cont
         arrays["training.x_cat"] = table.x_cat
         arrays["training.target"] = outcome.values
+        for i, column in enumerate(outcome.more):
+            arrays[f"training.more.{i}"] = column
         if outcome.weights is not None:
             arrays["training.weights"] = outcome.weights
     return pack(Contents(header, arrays))

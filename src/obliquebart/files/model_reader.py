@@ -29,13 +29,15 @@ from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
 
 FORMAT = "obliquebart model"
-SCHEMA = 5
+SCHEMA = 6
 # The first that has `n_thin` with each posterior.
 THINNING_SCHEMA = 4
 # The first with weights of the classes.
 CLASS_WEIGHT_SCHEMA = 5
 # The first in which draws are packed, and `n_burn` is with each posterior.
 PACKED_SCHEMA = 5
+# The first that names the likelihood, and may have several ensembles.
+LIKELIHOOD_SCHEMA = 6
 # Settings that had another name in older schemas.
 RENAMED = {"stretch": "scale_jointly"}
 
@@ -82,7 +84,7 @@ def read_model(data: bytes) -> StoredModel:
     estimator = field(header, "estimator", str)
     if estimator not in ESTIMATORS:
         raise ModelFileError(f"it is of an unknown estimator {estimator[:80]!r}")
-    likelihood = ESTIMATORS[estimator]._likelihood
+    likelihood = _read_likelihood(header, ESTIMATORS[estimator]._family)
     reader = ArrayReader(contents.arrays)
     encoding = _read_encoding(field(header, "encoding", dict), reader)
     classes = _read_labels(field(header, "classes", dict)) if likelihood.has_classes else None
@@ -108,6 +110,7 @@ def read_model(data: bytes) -> StoredModel:
     fitted = Fitted(
         estimator=estimator,
         encoding=encoding,
+        likelihood=likelihood,
         posteriors=posteriors,
         classes=classes,
         n_draws=model.n_draws,
@@ -118,6 +121,16 @@ def read_model(data: bytes) -> StoredModel:
         row_keys=row_keys,
     )
     return StoredModel(parameters, fitted)
+
+
+def _read_likelihood(header: dict[str, Any], family: Likelihood) -> Likelihood:
+    """Return the likelihood of a model; in older files it is that of its estimator."""
+    if header["schema"] < LIKELIHOOD_SCHEMA:
+        return family
+    name = field(header, "likelihood", str)
+    if name not in LIKELIHOODS or LIKELIHOODS[name].task != family.task:
+        raise ModelFileError(f"its likelihood {name[:80]!r} is none of {family.task}")
+    return LIKELIHOODS[name]
 
 
 def _read_target(header: dict[str, Any]) -> str | None:
@@ -330,10 +343,14 @@ def _read_training(
     if fingerprint["sample_weight"] is not None:
         weights = reader.numbers("training.weights", (n_rows,), 1e-300, 1e300)
     n_levels = np.array(encoding.n_levels, np.uint32).reshape(-1, 1)
-    is_target = likelihood.is_target(target, classes)
-    if np.isinf(x_cont).any() or (x_cat >= n_levels).any() or not is_target:
+    if np.isinf(x_cont).any() or (x_cat >= n_levels).any():
         raise ModelFileError("its training data are out of range")
-    outcome = Outcome(target, weights, scale, likelihood, classes)
+    more = tuple(
+        reader.array(f"training.more.{i}", np.float64, n_rows) for i in range(likelihood.n_more)
+    )
+    if not likelihood.is_target(target, classes) or not likelihood.are_more(target, more):
+        raise ModelFileError("its outcomes are out of range")
+    outcome = Outcome(target, weights, scale, likelihood, classes, more)
     problem = TrainingProblem(EncodedTable(x_cont, x_cat, encoding.n_levels), outcome)
     if problem.fingerprint() != fingerprint:
         raise ModelFileError("its training data do not match the fingerprint in its header")

@@ -81,6 +81,8 @@ class Likelihood(ABC):
         Of `Outcome.values` before `part`.
     boundary : float or None
         A mean at which a decision changes.
+    n_more : int
+        How many numbers an outcome has in `Outcome.more`, besides the first.
     """
 
     name: ClassVar[str]
@@ -90,6 +92,7 @@ class Likelihood(ABC):
     has_latents: ClassVar[bool]
     target_dtype: ClassVar[DTypeLike]
     boundary: ClassVar[float | None] = None
+    n_more: ClassVar[int] = 0
 
     @property
     def has_classes(self) -> bool:
@@ -132,6 +135,10 @@ class Likelihood(ABC):
     @abstractmethod
     def is_target(self, values: NDArray[Any], classes: NDArray[Any] | None) -> bool:
         """Say whether values of `target_dtype` from a file may be the `values` of an outcome."""
+
+    def are_more(self, values: NDArray[Any], more: tuple[FloatArray, ...]) -> bool:
+        """Say whether the same holds for the other numbers of the outcomes."""
+        return all(bool(np.isfinite(column).all()) for column in more)
 
     @abstractmethod
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:

@@ -39,6 +39,8 @@ class Outcome:
     scale: OutcomeScale
     likelihood: Likelihood
     classes: NDArray[Any] | None = None  # the labels, sorted, where there are such
+    # If an outcome has several numbers, such as the limits of an interval, those after the first.
+    more: tuple[NDArray[np.float64], ...] = ()
 
     @property
     def constant(self) -> bool:

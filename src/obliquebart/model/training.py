@@ -34,7 +34,7 @@ class TrainingProblem(NamedTuple):
         weights = self.outcome.weights
         return {
             "X": _digest(x_cont, x_cat, np.array(n_levels, np.int64)),
-            "y": _digest(self.outcome.values),
+            "y": _digest(self.outcome.values, *self.outcome.more),
             "sample_weight": None if weights is None else _digest(weights),
         }
 
@@ -42,8 +42,10 @@ class TrainingProblem(NamedTuple):
         """Return the engine's copy of one posterior's problem, with its rows in a fast order."""
         y, weights = self.outcome.values, self.outcome.weights
         order = row_order(self.table.x_cont, self.table.x_cat, y)
+        if self.outcome.more:
+            y = np.stack([y, *self.outcome.more])
         if order is not None:
-            y, weights = y[order], None if weights is None else weights[order]
+            y, weights = y[..., order], None if weights is None else weights[order]
         return CoreProblem(self.table.to_core(order), y, weights, settings)
 
 
@@ -52,6 +54,7 @@ class CoreProblem(NamedTuple):
 
     data: _core.Data
     y: NDArray[np.float64]
+    """(n,), or (k, n) where an outcome has k numbers."""
     weights: NDArray[np.float64] | None
     settings: _core.Settings
 

@@ -118,7 +118,7 @@ def lead(subject: Study, source: str | None) -> str:
     columns = column_counts(encoding, encoding.transform(subject.X))
     learned = "" if fitted.n_rows is None else f"trained on {fitted.n_rows:,} rows and "
     judged = f"{subject.evaluation.n_table:,} rows" + (f" of {source}" if source else "")
-    task = subject.model._likelihood.task
+    task = fitted.likelihood.task
     return (
         f"This model predicts {subject.target}, {kind}, from {columns}. It was {learned}"
         f"evaluated on {judged}. Method: {task} by oblique Bayesian additive regression trees "

@@ -85,10 +85,10 @@ def test_a_new_likelihood_is_one_class_and_one_registration(monkeypatch, tmp_pat
         name = "none"
 
     class PriorRegressor(ObliqueBARTRegressor):
-        _likelihood = Ignored()
+        _family = Ignored()
         _saved_as = "PriorRegressor"
 
-    monkeypatch.setitem(LIKELIHOODS, "none", PriorRegressor._likelihood)
+    monkeypatch.setitem(LIKELIHOODS, "none", PriorRegressor._family)
     monkeypatch.setitem(ESTIMATORS, "PriorRegressor", PriorRegressor)
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(60, 2))

@@ -94,7 +94,7 @@ def model(table):
 def test_the_posterior_knows_its_likelihood(model, table):
     posterior = model.posterior_
     assert isinstance(posterior.likelihood, StudentT)
-    assert not isinstance(model._likelihood, StudentT)
+    assert not isinstance(model._family, StudentT)
     assert (posterior.trace["df"] == DF).all()
     assert diagnose(posterior)["df"].fixed
     assert "df" not in default_names(posterior)

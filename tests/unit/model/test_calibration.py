@@ -27,7 +27,7 @@ def calibrated(y, p_cont=3, **given):
 @pytest.mark.parametrize("estimator", [ObliqueBARTRegressor, ObliqueBARTClassifier])
 def test_signatures_and_docstrings_have_the_one_default(estimator):
     parameters = inspect.signature(estimator).parameters
-    defaults = {**vars(DEFAULTS), **vars(RUN_LENGTHS[estimator._likelihood.task])}
+    defaults = {**vars(DEFAULTS), **vars(RUN_LENGTHS[estimator._family.task])}
     shared = [name for name in defaults if name in parameters]
     assert {name: parameters[name].default for name in shared} == {
         name: defaults[name] for name in shared

@@ -1,0 +1,83 @@
+// y ~ N(f(x), sigma^2 / (w h(x))): the first ensemble is f, the second the factor h of the
+// precision, a product over its trees. With h = 1 that is constant noise.
+#include <algorithm>
+
+#include "base/planted_bugs.h"
+#include "likelihood/likelihood.h"
+
+namespace obart {
+namespace {
+
+class VaryingNoise final : public Likelihood {
+ public:
+  VaryingNoise(const Data& data, const Settings& settings)
+      : Likelihood(settings.likelihood), given_(static_cast<std::size_t>(data.n_rows()), 1.0) {}
+
+  std::size_t n_ensembles() const override { return 2; }
+
+  void set_weights(const double* weights, Ensembles&) override {
+    std::copy_n(weights, given_.size(), given_.begin());
+  }
+
+  // Where the errors start does not matter: each sweep writes them before it uses them.
+  void set_y(const double* y, Ensembles& ensembles) override {
+    std::copy_n(y, given_.size(), ensembles[0].target.data());
+    std::fill_n(ensembles[1].target.data(), given_.size(), 1.0);
+    ensembles[0].set_weights(given_.data());
+  }
+
+  void prepare(Ensembles& ensembles, std::size_t e, double sigma, Rng&) override {
+    if (e == 0)
+      write_weights(ensembles);
+    else
+      write_errors(ensembles, sigma);
+  }
+
+  // sigma is that of constant noise with the weights w h.
+  void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
+    if (!OBART_BUG(varying_weights_stale)) write_weights(ensembles);
+    if (settings().sigma_fixed) return;
+    sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng);
+  }
+
+  // The target of f is y, and its weights are those that draw_scales has written.
+  bool can_scale(std::size_t e) const override { return e == 0; }
+
+ private:
+  // Below this, an error is rounding of the float residual; and h is the residual over the target.
+  static constexpr double kSmallestError = 1e-14;
+
+  static double factor(const Ensemble& h, std::size_t row) {
+    return static_cast<double>(h.residual[row]) / h.target[row];
+  }
+
+  void write_weights(Ensembles& ensembles) const {
+    float* weight = ensembles[0].weight.data();
+    for (std::size_t row = 0; row < given_.size(); ++row) {
+      const double w = OBART_BUG(varying_weights_dropped) ? 1.0 : given_[row];
+      weight[row] = static_cast<float>(w * factor(ensembles[1], row));
+    }
+  }
+
+  void write_errors(Ensembles& ensembles, double sigma) const {
+    const float* error = ensembles[0].residual.data();
+    Ensemble& h = ensembles[1];
+    const double scale = (OBART_BUG(varying_error_whole) ? 1.0 : 0.5) / (sigma * sigma);
+    for (std::size_t row = 0; row < given_.size(); ++row) {
+      const double now = factor(h, row);
+      const auto r = static_cast<double>(error[row]);
+      h.target[row] = std::max(scale * given_[row] * r * r, kSmallestError);
+      h.residual[row] = static_cast<float>(h.target[row] * now);
+    }
+  }
+
+  std::vector<double> given_;  // the user's weights
+};
+
+}  // namespace
+
+std::unique_ptr<Likelihood> make_varying_noise(const Data& data, const Settings& settings) {
+  return std::make_unique<VaryingNoise>(data, settings);
+}
+
+}  // namespace obart
