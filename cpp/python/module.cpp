@@ -118,6 +118,7 @@ void bind_ensemble_settings(Class& c, Get ensemble) {
 void bind_settings(nb::module_& m) {
   SettingsClass<EnsembleSettings> e(m, "EnsembleSettings", "Settings of an ensemble of a chain.");
   bind_ensemble_settings(e, [](EnsembleSettings& s) -> auto& { return s; });
+  m.attr("ENSEMBLE_SETTINGS") = nb::tuple(e.names);
 
   SettingsClass<Settings> c(
       m, "Settings",
@@ -343,6 +344,7 @@ void bind_sampler(nb::module_& m) {
           [](Sampler& s, const std::vector<double>& theta) {
             s.state().ensembles[0].set_theta(theta);
           })
+      .def_prop_ro("n_ensembles", [](const Sampler& s) { return s.state().ensembles.size(); })
       .def(
           "draws_of", [](const Sampler& s, std::size_t e) { return s.draws(e); }, "ensemble"_a)
       .def(

@@ -37,7 +37,7 @@ from obliquebart.model.parameters import (
     SweepCost,
 )
 from obliquebart.model.seen_rows import Keys, training_keys
-from obliquebart.model.settings import settings_from_dict, settings_to_dict
+from obliquebart.model.settings import n_trees_in_all, settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
 from obliquebart.posterior.posterior import Posterior, equal_posteriors
 from obliquebart.posterior.rounds import TimeLimit, run_rounds
@@ -349,9 +349,11 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         options: FitOptions,
     ) -> Sampled:
         """Return the posteriors of new chains, or of chains continued from a checkpoint."""
-        n_posteriors = len(problem.outcome.likelihood.titles(problem.outcome.classes))
-        first_round = length.first_round(n_posteriors)
-        require_run_memory(problem.table.n_rows, parameters.n_trees, first_round, n_posteriors)
+        likelihood, classes = problem.outcome.likelihood, problem.outcome.classes
+        n_posteriors = len(likelihood.titles(classes))
+        n_parts = len(likelihood.labels(classes))
+        first_round = length.first_round(n_parts)
+        require_run_memory(problem.table.n_rows, parameters.n_trees, first_round, n_parts)
         settings = [
             self._prior(parameters, problem.part(i), options.limit) for i in range(n_posteriors)
         ]
@@ -374,7 +376,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             requests.append(request)
         cost = None
         if options.limit is None:
-            cost = SweepCost(problem.table.n_rows, parameters.n_trees, n_posteriors)
+            n_trees = n_trees_in_all(settings[0])
+            cost = SweepCost(problem.table.n_rows, n_trees, n_posteriors)
         runs = self._run(problem, requests, length.max_sweeps(cost), options.limit)
         posteriors = equal_posteriors(
             [
@@ -400,8 +403,9 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         noise = None
         if outcome.likelihood.wants_noise(parameters):
             given = parameters.noise_df
+            simple = replace(outcome, likelihood=outcome.likelihood.when_estimating)
             priors = [
-                calibrate(replace(parameters, noise_df=df), outcome, p_cont)
+                calibrate(replace(parameters, noise_df=df), simple, p_cont)
                 for df in (tails_to_try(problem.table.n_rows) if given is None else (given,))
             ]
             seconds = None if limit is None else NOISE_SHARE * limit.seconds_left

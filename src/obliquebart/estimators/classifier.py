@@ -147,10 +147,10 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         # With two classes, the first needs no posterior.
         modelled = self.classes_[1:] if n_classes == 2 else self.classes_
         self.posteriors_: dict[Any, Posterior] = dict(
-            zip(modelled.tolist(), fitted.posteriors, strict=n_classes > 1)
+            zip(modelled.tolist(), fitted.parts, strict=n_classes > 1)
         )
         self._probabilities = ClassProbabilities(
-            fitted.posteriors, n_classes, fitted.n_draws, fitted.class_weights
+            fitted.parts, n_classes, fitted.n_draws, fitted.class_weights
         )
         return self
 
@@ -210,6 +210,12 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         if lazy is not None:
             return lazy
         return self._probabilities.mean(self._encode(X), self.n_jobs)
+
+    def _log_density(self, X: Any, y: Any) -> FloatArray:
+        probability = self.predict_proba(X)
+        codes = class_codes(check_labels(y, len(probability)), self.classes_)
+        tiny = np.finfo(np.float64).tiny
+        return np.log(np.maximum(probability[np.arange(len(codes)), codes], tiny))
 
     @with_shared_parameters
     def predict_interval(self, X: Any, coverage: float = 0.9) -> FloatArray:

@@ -86,7 +86,7 @@ class Explaining:
         """
         check_is_fitted(self)
         return column_importance(
-            self._fitted.posteriors,
+            self._fitted.parts,
             self._fitted.encoding,
             self._rows(X, "importance(X)"),
             coverage=coverage,
@@ -148,7 +148,7 @@ class Explaining:
         fitted = self._fitted
         classes = () if fitted.classes is None else fitted.classes.tolist()
         effect = column_effect(
-            fitted.posteriors,
+            fitted.parts,
             fitted.encoding,
             self._rows(X, "effects(X, column)"),
             column,

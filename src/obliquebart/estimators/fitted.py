@@ -42,6 +42,11 @@ class Fitted(NamedTuple):
     """Of the training rows, sorted; None in model files without them."""
 
     @property
+    def parts(self) -> list[Posterior]:
+        """The posterior of each class, or the only one there is."""
+        return [part for posterior in self.posteriors for part in posterior.parts()]
+
+    @property
     def n_rows(self) -> int | None:
         """Number of training rows; None if neither they nor the chains' states were kept."""
         if self.training is not None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.exceptions import ConvergenceWarning, warn_caller
 from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.convergence import SMALLEST_CHAIN
-from obliquebart.posterior.diagnostics import ModelSummary, diagnose
-from obliquebart.posterior.posterior import Posterior
-from obliquebart.posterior.verdict import examine, reach_verdict
+from obliquebart.posterior.diagnostics import ModelSummary, diagnose_all
+from obliquebart.posterior.posterior import FloatArray, Posterior
+from obliquebart.posterior.verdict import examine_all, reach_verdict
+from obliquebart.validation import check_weights
 
 
 class Judging:
@@ -50,22 +52,44 @@ class Judging:
         if X is not None:
             table = fitted.encoding.transform(X)
         labels = fitted.likelihood.labels(fitted.classes)
-        diagnostics = {
-            label: diagnose(posterior, table, rows, self.n_jobs, label)
-            for label, posterior in zip(labels, fitted.posteriors, strict=True)
-        }
+        diagnostics = diagnose_all(fitted.posteriors, labels, table, rows, self.n_jobs)
         return ModelSummary(diagnostics, fitted.seconds)
+
+    def log_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the mean log predictive density, or log probability, of outcomes.
+
+        Higher is better. It judges the whole predictive distribution, not only its mean. For
+        classes it is minus the log loss. Densities of numbers depend on their unit, so only scores
+        of the same outcomes are comparable.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Rows, best such that were not in training.
+        y : array-like of shape (n,)
+            Their outcomes.
+        sample_weight : array-like of shape (n,), optional
+            How often each row counts in the mean.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        log_density = self._log_density(X, y)
+        weights = check_weights(sample_weight, len(log_density))
+        return float(np.average(log_density, weights=weights))
+
+    def _log_density(self, X: Any, y: Any) -> FloatArray:
+        """Return the log predictive density of each outcome."""
+        (posterior,) = self._fitted.posteriors
+        return posterior.log_density(X, y, n_jobs=self.n_jobs)
 
     def _warn_if_apart(self, posteriors: list[Posterior], problem: TrainingProblem) -> None:
         """Warn if the chains disagree, but not if there are too few draws to judge."""
         if posteriors[0].n_draws < SMALLEST_CHAIN:
             return
         labels = problem.outcome.likelihood.labels(problem.outcome.classes)
-        verdict = reach_verdict(
-            [
-                examine(posterior, problem.table, label, self.n_jobs)
-                for label, posterior in zip(labels, posteriors, strict=True)
-            ]
-        )
+        verdict = reach_verdict(examine_all(posteriors, problem.table, labels, self.n_jobs))
         if verdict.tier == "apart":
             warn_caller(str(verdict), ConvergenceWarning)

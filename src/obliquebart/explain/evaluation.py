@@ -12,7 +12,6 @@ from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.display.numbers import plain
-from obliquebart.likelihood import Given
 from obliquebart.model.parameters import Task
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.diagnostics import choose_rows
@@ -37,8 +36,8 @@ class RegressionEvaluation:
         The central interval of a new outcome, with probability `coverage`.
     pit : ndarray of shape (n,)
         The predictive probability of an outcome below y; uniform if the model is correct.
-    sigma : float
-        Posterior mean of the standard deviation of the noise.
+    sigma : ndarray of shape (n,)
+        Posterior mean of the standard deviation of the noise at each row.
     coverage : float
         The probability of the intervals.
     n_table : int
@@ -52,7 +51,7 @@ class RegressionEvaluation:
     low: FloatArray
     high: FloatArray
     pit: FloatArray
-    sigma: float
+    sigma: FloatArray
     coverage: float
     n_table: int
     target: str | None = None
@@ -224,17 +223,18 @@ def _evaluate_numbers(
     columns = data.table.take(data.rows)
     mean = posterior.summarise(columns, n_jobs=n_jobs).mean
     interval = posterior.summarise(columns, (tail, 1.0 - tail), "outcome", n_jobs).quantiles
-    noise = likelihood.noise_of(posterior.trace)
     pit = np.empty(len(data.rows))
-    for part, f in posterior.blocks(columns, n_jobs):
-        pit[part] = likelihood.cdf(observed[part], Given(f, noise)).mean(axis=0)
+    sigma = np.empty(len(data.rows))
+    for part, given in posterior.given_blocks(columns, n_jobs):
+        pit[part] = likelihood.cdf(observed[part], given).mean(axis=0)
+        sigma[part] = np.sqrt(likelihood.variance(given)).mean(axis=0)
     return RegressionEvaluation(
         y=observed,
         mean=mean,
         low=interval[:, 0],
         high=interval[:, 1],
         pit=pit,
-        sigma=float(np.sqrt(likelihood.variance(Given(mean[:1], noise))).mean()),
+        sigma=sigma,
         coverage=1.0 - 2.0 * tail,
         n_table=data.table.n_rows,
         target=model.target_name_,

@@ -138,7 +138,7 @@ def rule_overview(posterior: Posterior, top: int = 10) -> RuleOverview:
 
 def labelled_posteriors(model: Any) -> dict[str, Posterior]:
     """Return the posteriors of a model by class; the label is empty if there is only one."""
-    posteriors: list[Posterior] = model._fitted.posteriors
+    posteriors: list[Posterior] = model._fitted.parts
     labels = model._fitted.likelihood.labels(model._fitted.classes)
     return dict(zip(labels, posteriors, strict=True))
 

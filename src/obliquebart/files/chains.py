@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,21 +12,25 @@ from obliquebart import _core
 from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import ArrayReader, Arrays
 from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.model.settings import ensemble_prefix
 from obliquebart.posterior.draws import Columns, draws_from_arrays
 from obliquebart.posterior.packing import unpack_draws
-from obliquebart.sampling.chain import State, Trace
+from obliquebart.sampling.chain import Ensembles, State, Trace
 
-# The ranges of what every trace has. Shares are NaN in sweeps to which they do not apply.
+# The ranges of what the trace has of every ensemble. Shares are NaN in sweeps to which they do
+# not apply.
 SIZE, SHARE = (0.0, np.inf), (0.0, 1.0)
 TRACE = {
-    **dict.fromkeys(("sigma", "leaf_sd", "n_leaves", "depth"), SIZE),
+    **dict.fromkeys(("leaf_sd", "n_leaves", "depth"), SIZE),
     **dict.fromkeys(("theta", "axis_share"), SHARE),
 }
 
 
-def add_draws(arrays: Arrays, prefix: str, draws: Arrays, trace: Trace) -> None:
-    """Add the arrays of draws and their trace to those of a file."""
-    arrays.update({f"{prefix}draws.{name}": array for name, array in draws.items()})
+def add_draws(arrays: Arrays, prefix: str, ensembles: Sequence[Arrays], trace: Trace) -> None:
+    """Add the arrays of the draws of each ensemble and their trace to those of a file."""
+    for e, draws in enumerate(ensembles):
+        within = f"{prefix}{ensemble_prefix(e)}draws."
+        arrays.update({within + name: array for name, array in draws.items()})
     arrays.update({f"{prefix}trace.{name}": values for name, values in trace.items()})
 
 
@@ -44,22 +49,28 @@ class ChainReader:
         self._settings = settings
         self._columns = columns
 
-    def draws(self, prefix: str, *, packed: bool = False) -> _core.Draws:
-        """Return draws of ensembles with the right number of trees."""
+    def ensembles(self, prefix: str, *, packed: bool = False) -> Ensembles:
+        """Return the draws of each ensemble."""
+        return tuple(
+            self._draws(f"{prefix}{ensemble_prefix(e)}draws.", e, packed)
+            for e in range(self._settings.n_ensembles)
+        )
+
+    def _draws(self, prefix: str, e: int, packed: bool) -> _core.Draws:
+        """Return draws of an ensemble with the right number of trees."""
         arrays = self._arrays.group(prefix)
+        n_trees = int(self._settings.ensemble(e).n_trees)
         try:
             if packed:
-                arrays = unpack_draws(arrays, int(self._settings.n_trees))
+                arrays = unpack_draws(arrays, n_trees)
             unknown = set(arrays) - set(_core.DRAW_FORMAT)
             if unknown:
                 raise ValueError(f"no model has an array {min(unknown)!r}")
             draws = draws_from_arrays(arrays, self._columns)
         except (ValueError, TypeError, OverflowError) as error:
             raise ModelFileError(f"{prefix[:-1]}: {error}") from error
-        if draws.n_trees != self._settings.n_trees:
-            raise ModelFileError(
-                f"{prefix[:-1]} has {draws.n_trees} trees per draw, not {self._settings.n_trees}"
-            )
+        if draws.n_trees != n_trees:
+            raise ModelFileError(f"{prefix[:-1]} has {draws.n_trees} trees per draw, not {n_trees}")
         return draws
 
     def trace(
@@ -71,10 +82,15 @@ class ChainReader:
     ) -> Trace:
         """Return a trace; its acceptance rates have the moves' names after `rate_prefix`."""
         noise = LIKELIHOODS[self._settings.likelihood].noise
+        of_ensemble = {**TRACE, **{rate_prefix + move: SHARE for move in _core.MOVES}}
         ranges = {
             **{scalar.name: (-np.inf, np.inf) for scalar in noise},
-            **TRACE,
-            **{rate_prefix + move: SHARE for move in _core.MOVES},
+            "sigma": SIZE,
+            **{
+                ensemble_prefix(e) + name: limits
+                for e in range(self._settings.n_ensembles)
+                for name, limits in of_ensemble.items()
+            },
         }
         trace = {
             name: self._arrays.numbers(prefix + name, shape, low, high, nan=(low, high) == SHARE)
@@ -83,11 +99,11 @@ class ChainReader:
         trace["burn_sigma"] = self._arrays.numbers(prefix + "burn_sigma", burn_shape, *SIZE)
         return trace
 
-    def state(self, prefix: str, numbers: Any, kept: _core.Draws, *, has_target: bool) -> State:
+    def state(self, prefix: str, numbers: Any, kept: Ensembles, *, has_target: bool) -> State:
         """Return a sampler's state: all arrays with a prefix, and the numbers of the header.
 
-        `kept` are the chain's draws, or its last draw alone. `has_target` tells whether the file
-        has the target, which without latent variables is y.
+        `kept` are the chain's draws, or the last of each ensemble alone. `has_target` tells whether
+        the file has the target, which without latent variables is y.
         """
         arrays = self._arrays.group(prefix)
         if not isinstance(numbers, dict) or set(numbers) & set(arrays):
@@ -100,7 +116,7 @@ class ChainReader:
         columns = self._columns
         try:
             whole = state if has_target else {**state, "target": _any_target(state)}
-            _core.check_state(self._settings, columns.p_cont, list(columns.n_levels), whole, [kept])
+            _core.check_state(self._settings, columns.p_cont, list(columns.n_levels), whole, kept)
         except (ValueError, TypeError, OverflowError) as error:
             raise ModelFileError(f"{prefix[:-1]}: {error}") from error
         return state

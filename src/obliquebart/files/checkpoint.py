@@ -259,7 +259,8 @@ def _prefix(task: int, chain: int) -> str:
 def _add_chain(arrays: Arrays, prefix: str, chain: Chain | None) -> dict[str, Any] | None:
     if chain is None or chain.state is None:
         return None
-    add_draws(arrays, prefix, chain.draws.to_arrays(), chain.trace)
+    ensembles = [draws.to_arrays() for draws in chain.ensembles]
+    add_draws(arrays, prefix, ensembles, chain.trace)
     return add_state(arrays, prefix + "state.", chain.state)
 
 
@@ -275,17 +276,18 @@ def _read_rounds(entries: list[Any], identity: Identity) -> list[Schedule]:
 def _read_chain(
     chains: ChainReader, prefix: str, numbers: Any, schedule: Schedule, n_rows: int
 ) -> Chain:
-    draws = chains.draws(prefix + "draws.")
-    state = chains.state(prefix + "state.", numbers, draws, has_target=True)
-    n_done, n_kept = state["n_sweeps"], draws.n_draws
+    ensembles = chains.ensembles(prefix)
+    state = chains.state(prefix + "state.", numbers, ensembles, has_target=True)
+    n_done, n_kept = state["n_sweeps"], ensembles[0].n_draws
     if (
         n_done > schedule.n_sweeps
         or schedule.n_kept(n_done) != n_kept
         or len(state["residual"]) != n_rows
+        or any(draws.n_draws != n_kept for draws in ensembles)
     ):
         raise ModelFileError(f"{prefix}state does not belong to this fit")
     trace = chains.trace(prefix + "trace.", (n_kept,), (n_done - n_kept,), "")
-    return Chain(draws, trace, state)
+    return Chain(ensembles, trace, state)
 
 
 def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:

@@ -227,7 +227,8 @@ def _posterior_header(
     posterior: Posterior, prefix: str, arrays: Arrays, include_state: bool
 ) -> dict[str, Any]:
     trace = {**posterior.trace, "burn_sigma": _short_burn_in(posterior.burn_sigma)}
-    add_draws(arrays, prefix, pack_draws(posterior.draws.to_arrays()), trace)
+    packed = [pack_draws(draws.to_arrays()) for draws in posterior.ensembles]
+    add_draws(arrays, prefix, packed, trace)
     scale = posterior.scale
     states = posterior.states if include_state else ()
     return {

@@ -19,11 +19,11 @@ from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.class_weight import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.seen_rows import Keys
-from obliquebart.model.settings import settings_from_dict, settings_to_dict
+from obliquebart.model.settings import MORE_ENSEMBLES, settings_from_dict, settings_to_dict
 from obliquebart.model.training import Fingerprint, TrainingProblem
 from obliquebart.posterior.draws import split_draws, take_draws
 from obliquebart.posterior.posterior import Posterior
-from obliquebart.sampling.chain import State, Trace
+from obliquebart.sampling.chain import Ensembles, State, Trace
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
@@ -44,6 +44,7 @@ RENAMED = {"stretch": "scale_jointly"}
 # All that the prior of a constant outcome has.
 CONSTANT_PRIOR = {"likelihood", "n_trees"}
 MAX_SIZE = 2**31
+MAX_ENSEMBLES = 4096
 # A short file cannot ask for more memory than so many numbers.
 MAX_REPEATED = 5_000_000
 # Numbers, text, dates and durations, without the byte order.
@@ -240,7 +241,7 @@ def _read_posterior(entry: Any, prefix: str, reader: ArrayReader, model: _Model)
         )
     scale = _read_scale(field(entry, "outcome", dict))
     chains = ChainReader(reader, settings_from_dict(prior), model.encoding)
-    draws, trace = _read_draws(chains, prefix, entry, model)
+    ensembles, trace = _read_draws(chains, prefix, entry, model)
     if set(prior) != CONSTANT_PRIOR:
         if not trace["sigma"].all():
             raise ModelFileError(f"{prefix}trace.sigma is zero somewhere")
@@ -248,25 +249,26 @@ def _read_posterior(entry: Any, prefix: str, reader: ArrayReader, model: _Model)
             if not scalar.sampled and (trace[scalar.name] != prior["more"][scalar.name]).any():
                 raise ModelFileError(f"{prefix}trace.{scalar.name} is not that of its prior")
     n_thin = _size(entry, "n_thin") if model.n_thin is None else model.n_thin
-    posterior = Posterior(draws, trace, model.encoding, prior, scale, n_thin=n_thin)
+    posterior = Posterior(ensembles, trace, model.encoding, prior, scale, n_thin=n_thin)
     posterior.states = _read_states(chains, prefix, field(entry, "states", list), posterior)
     return posterior
 
 
 def _read_draws(
     chains: ChainReader, prefix: str, entry: dict[str, Any], model: _Model
-) -> tuple[_core.Draws, Trace]:
+) -> tuple[Ensembles, Trace]:
     n_chains, n_draws = _size(entry, "n_chains"), model.n_draws
     if n_draws % n_chains:
         raise ModelFileError(f"{n_chains} chains cannot have {n_draws} draws in all")
-    draws = chains.draws(prefix + "draws.", packed=model.packed)
-    if draws.n_draws != n_draws:
-        raise ModelFileError(f"{prefix}draws has {draws.n_draws} draws, not {n_draws}")
+    ensembles = chains.ensembles(prefix, packed=model.packed)
+    for draws in ensembles:
+        if draws.n_draws != n_draws:
+            raise ModelFileError(f"{prefix}draws has {draws.n_draws} draws, not {n_draws}")
     shape = (n_chains, n_draws // n_chains)
     trace = chains.trace(prefix + "trace.", shape, (n_chains, None), "accept_")
     if model.packed:
         trace["burn_sigma"] = _whole_burn_in(trace["burn_sigma"], field(entry, "n_burn", int))
-    return draws, trace
+    return ensembles, trace
 
 
 def _whole_burn_in(sigma: NDArray[np.float64], n_burn: int) -> NDArray[np.float64]:
@@ -288,11 +290,14 @@ def _read_states(
     if len(numbers) != n_chains:
         raise ModelFileError(f"it has {len(numbers)} states for {n_chains} chains")
     last = np.arange(1, n_chains + 1) * posterior.n_draws - 1
-    last_draws = take_draws(posterior.draws, last, posterior.encoding)
-    has_target = posterior.likelihood.has_latents
+    encoding, has_target = posterior.encoding, posterior.likelihood.has_latents
+    by_ensemble = [
+        split_draws(take_draws(draws, last, encoding), n_chains, encoding)
+        for draws in posterior.ensembles
+    ]
     return tuple(
         chains.state(f"{prefix}state.{i}.", numbers[i], kept, has_target=has_target)
-        for i, kept in enumerate(split_draws(last_draws, n_chains, posterior.encoding))
+        for i, kept in enumerate(zip(*by_ensemble, strict=True))
     )
 
 
@@ -301,17 +306,26 @@ def _read_prior(prior: dict[str, Any]) -> dict[str, Any]:
         return {"likelihood": field(prior, "likelihood", str), "n_trees": _size(prior, "n_trees")}
     # A field that is newer than the file has its default.
     prior = {RENAMED.get(name, name): value for name, value in prior.items()}
-    defaults = settings_to_dict(_core.Settings())
-    for name in prior:
-        if name not in defaults:
-            raise ModelFileError(f"its prior has an unknown field {name[:80]!r}")
-        field(prior, name, type(defaults[name]))
+    _check_fields({name: prior[name] for name in prior if name != MORE_ENSEMBLES})
+    others = field(prior, MORE_ENSEMBLES, list) if MORE_ENSEMBLES in prior else []
+    if len(others) >= MAX_ENSEMBLES or not all(isinstance(each, dict) for each in others):
+        raise ModelFileError("the settings of its ensembles cannot be read")
+    for each in others:
+        _check_fields(each, _core.ENSEMBLE_SETTINGS)
     try:
         settings = settings_from_dict(prior)
         settings.verify()
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"its prior is not allowed: {error!s:.200}") from error
     return settings_to_dict(settings)
+
+
+def _check_fields(values: dict[str, Any], known: tuple[str, ...] = _core.SETTINGS) -> None:
+    defaults = settings_to_dict(_core.Settings())
+    for name in values:
+        if name not in known:
+            raise ModelFileError(f"its prior has an unknown field {name[:80]!r}")
+        field(values, name, type(defaults[name]))
 
 
 def _read_scale(values: dict[str, Any]) -> OutcomeScale:

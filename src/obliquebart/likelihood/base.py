@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters, Task
+from obliquebart.model.settings import settings_of
 
 FloatArray = NDArray[np.float64]
 # Ends the label of each of the posteriors of a model of several classes.
@@ -83,6 +84,10 @@ class Likelihood(ABC):
         A mean at which a decision changes.
     n_more : int
         How many numbers an outcome has in `Outcome.more`, besides the first.
+    is_joint : bool
+        Whether every class has an ensemble, and one chain has them all.
+    other_link : str
+        The engine's name of the map from the ensembles after the first to `noise_at_rows`.
     """
 
     name: ClassVar[str]
@@ -93,6 +98,13 @@ class Likelihood(ABC):
     target_dtype: ClassVar[DTypeLike]
     boundary: ClassVar[float | None] = None
     n_more: ClassVar[int] = 0
+    is_joint: ClassVar[bool] = False
+    other_link: ClassVar[str] = "identity"
+
+    @property
+    def of_a_constant(self) -> str:
+        """The likelihood of a model whose outcomes are all equal: one with a single ensemble."""
+        return self.name
 
     @property
     def has_classes(self) -> bool:
@@ -154,6 +166,11 @@ class Likelihood(ABC):
     def leaf_sd(self, parameters: CheckedHyperparameters, outcome: Outcome) -> float:
         """Return the calibrated standard deviation of a leaf output in the engine's units."""
 
+    @property
+    def when_estimating(self) -> Likelihood:
+        """The likelihood of the short fits that estimate the noise."""
+        return self
+
     def wants_noise(self, parameters: CheckedHyperparameters) -> bool:
         """Say whether the prior of the noise needs an estimate."""
         return False
@@ -170,9 +187,26 @@ class Likelihood(ABC):
         The noise is an estimate, or None for a prior that needs none.
         """
 
+    def more_ensembles(
+        self,
+        parameters: CheckedHyperparameters,
+        outcome: Outcome,
+        first: Mapping[str, Any],
+    ) -> list[dict[str, Any]]:
+        """Return the engine's settings of the ensembles after the first, which has its own."""
+        return []
+
+    def part_settings(self, settings: Mapping[str, Any], e: int) -> dict[str, Any]:
+        """Return the settings of one ensemble as those of a model of its own."""
+        return settings_of(settings, e)
+
     @abstractmethod
     def unit(self, scale: OutcomeScale) -> str:
         """Say what 1 is in the engine's units."""
+
+    def shown_name(self, name: str) -> str:
+        """Return what users read for a name in the trace."""
+        return name
 
     # ---- from the engine's units to the user's ---------------------------------------------------
 
@@ -185,6 +219,14 @@ class Likelihood(ABC):
     ) -> dict[str, FloatArray]:
         """Return the draws of the noise's scalars, shaped to go with all draws of f at a row."""
         return {scalar.name: trace[scalar.name].reshape(shape) for scalar in self.noise}
+
+    def noise_at_rows(
+        self,
+        scalars: dict[str, FloatArray],
+        others: Sequence[FloatArray],
+    ) -> dict[str, FloatArray]:
+        """Return the noise at rows, given what the ensembles after the first say of them."""
+        return scalars
 
     # ---- a new outcome ---------------------------------------------------------------------------
 

@@ -104,7 +104,8 @@ class Gaussian(Likelihood):
     def wants_noise(self, parameters: CheckedHyperparameters) -> bool:
         """Estimate the noise unless the user has said how large it is."""
         is_given = parameters.sigma is not None or parameters.sigma_quantile is not None
-        return self._is_normal and parameters.preset.estimate_noise and not is_given
+        is_estimated = parameters.preset.estimate_noise and not is_given
+        return self.when_estimating.name == Gaussian.name and is_estimated
 
     @property
     def _is_normal(self) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from obliquebart import _core
 from obliquebart.model.outcome import NoiseEstimate, Outcome, require_scale
 from obliquebart.model.parameters import CheckedHyperparameters
-from obliquebart.model.settings import settings_from_dict
+from obliquebart.model.settings import MORE_ENSEMBLES, settings_from_dict
 
 
 def calibrate(
@@ -21,22 +21,23 @@ def calibrate(
     The outcome is that of one posterior, and not constant.
     """
     likelihood = outcome.likelihood
+    first = {
+        "n_trees": parameters.n_trees,
+        "alpha": parameters.alpha,
+        "beta": parameters.beta,
+        "min_samples_leaf": parameters.min_samples_leaf,
+        "axis_rules": parameters.rules == "axis",
+        "p_change": parameters.p_change,
+        "p_perturb": parameters.p_perturb,
+        "output_correlation": parameters.preset.output_correlation,
+        "scale_jointly": parameters.preset.scale_jointly,
+        "likelihood": likelihood.name,
+        **_leaf_prior(parameters, outcome),
+        **likelihood.noise_prior(parameters, outcome, noise),
+        **_theta_prior(parameters, p_cont),
+    }
     return settings_from_dict(
-        {
-            "n_trees": parameters.n_trees,
-            "alpha": parameters.alpha,
-            "beta": parameters.beta,
-            "min_samples_leaf": parameters.min_samples_leaf,
-            "axis_rules": parameters.rules == "axis",
-            "p_change": parameters.p_change,
-            "p_perturb": parameters.p_perturb,
-            "output_correlation": parameters.preset.output_correlation,
-            "scale_jointly": parameters.preset.scale_jointly,
-            "likelihood": likelihood.name,
-            **_leaf_prior(parameters, outcome),
-            **likelihood.noise_prior(parameters, outcome, noise),
-            **_theta_prior(parameters, p_cont),
-        }
+        {**first, MORE_ENSEMBLES: likelihood.more_ensembles(parameters, outcome, first)}
     )
 
 

@@ -41,6 +41,9 @@ DATES: Literal["auto"] | None = None
 PROGRESS: Literal["auto"] = "auto"
 
 
+NOISES = ("constant", "varying")
+
+
 @dataclass(frozen=True)
 class Preset:
     """The values of a named prior where the user gave none; docs/defaults.md has the reasons."""
@@ -135,6 +138,9 @@ class Hyperparameters:
     # Both None: an estimate of the noise, worth a tenth of the rows.
     nu: float | None = None
     sigma_quantile: float | None = None
+    # "varying" has a second ensemble for the size of the noise, of `n_noise_trees` trees.
+    noise: Literal["constant", "varying"] = "constant"
+    n_noise_trees: int = 40
     # Of Student's t; infinite is normal noise.
     noise_df: float | None = None
     theta_prior: tuple[float, float] | None = None
@@ -172,6 +178,8 @@ class Hyperparameters:
             k=check_number("k", self.k, 0, infinity),
             nu=_none_or_number("nu", self.nu, infinity),
             sigma_quantile=_none_or_number("sigma_quantile", self.sigma_quantile, 1),
+            noise=check_choice("noise", self.noise, NOISES),
+            n_noise_trees=check_count("n_noise_trees", self.n_noise_trees, 1),
             noise_df=_check_df(self.noise_df),
             theta_prior=(
                 None if self.theta_prior is None else check_pair("theta_prior", self.theta_prior)

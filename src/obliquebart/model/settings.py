@@ -2,19 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from obliquebart import _core
 
+# The key of the settings of the ensembles after the first, where there are such.
+MORE_ENSEMBLES = "ensembles"
+
 
 def settings_to_dict(settings: _core.Settings) -> dict[str, Any]:
     """Return settings as plain values, without the number of threads."""
-    return {name: getattr(settings, name) for name in _core.SETTINGS}
+    values = {name: getattr(settings, name) for name in _core.SETTINGS}
+    others = [
+        {name: getattr(settings.ensemble(e), name) for name in _core.ENSEMBLE_SETTINGS}
+        for e in range(1, settings.n_ensembles)
+    ]
+    return {**values, MORE_ENSEMBLES: others} if others else values
 
 
-def settings_from_dict(values: dict[str, Any]) -> _core.Settings:
+def settings_from_dict(values: Mapping[str, Any]) -> _core.Settings:
     """Return the settings that `settings_to_dict` wrote; other fields have their defaults."""
     settings = _core.Settings()
     for name, value in values.items():
-        setattr(settings, name, value)
+        if name != MORE_ENSEMBLES:
+            setattr(settings, name, value)
+    for others in values.get(MORE_ENSEMBLES, ()):
+        settings.add_ensemble()
+        ensemble = settings.ensemble(settings.n_ensembles - 1)
+        for name, value in others.items():
+            setattr(ensemble, name, value)
     return settings
+
+
+def settings_of(values: Mapping[str, Any], e: int) -> dict[str, Any]:
+    """Return the settings of a model as if ensemble e were its only one."""
+    first = {name: value for name, value in values.items() if name != MORE_ENSEMBLES}
+    return first if e == 0 else {**first, **values[MORE_ENSEMBLES][e - 1]}
+
+
+def n_trees_in_all(settings: _core.Settings) -> int:
+    """Return the number of trees of all ensembles of a chain."""
+    return sum(settings.ensemble(e).n_trees for e in range(settings.n_ensembles))
+
+
+def ensemble_prefix(e: int) -> str:
+    """Return what the names of an ensemble's values begin with in traces and states."""
+    return f"ensemble.{e}." if e else ""

@@ -40,6 +40,8 @@ __all__ = ["calibration", "coverage", "fit", "residuals"]
 # More points than this would overlap too much.
 MAX_POINTS = 400
 N_BINS = 10
+# Noise that differs less than this between rows is the same for all of them.
+SAME_NOISE = 1e-6
 # Groups of probabilities with fewer rows are too noisy.
 SMALLEST_GROUP = 10
 FloatArray = NDArray[np.float64]
@@ -257,14 +259,20 @@ def residuals(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
 
 def _residuals_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
     some = _spread(len(evaluation.y), 2 * MAX_POINTS)
-    sigma = evaluation.sigma
-    noise = "±2 sd of the noise"
-    ax.axhspan(-2 * sigma, 2 * sigma, color=INK, alpha=0.08, lw=0, label=noise)
-    ax.plot(evaluation.mean[some], evaluation.residual[some], "o", ms=3, color=ACCENT, alpha=0.6)
     order = np.argsort(evaluation.mean, kind="stable")
     groups = [g for g in np.array_split(order, N_BINS) if len(g)]
+    middle = [np.median(evaluation.mean[group]) for group in groups]
+    band: dict[str, Any] = {"color": INK, "alpha": 0.08, "lw": 0, "label": "±2 sd of the noise"}
+    low, high = evaluation.sigma.min(), evaluation.sigma.max()
+    if high - low <= SAME_NOISE * high:
+        ax.axhspan(-2 * high, 2 * high, **band)
+    else:
+        # A row's noise depends on its columns; the band has the mean variance of a tenth.
+        width = np.array([2 * np.sqrt((evaluation.sigma[group] ** 2).mean()) for group in groups])
+        ax.fill_between(middle, -width, width, **band)
+    ax.plot(evaluation.mean[some], evaluation.residual[some], "o", ms=3, color=ACCENT, alpha=0.6)
     ax.plot(
-        [np.median(evaluation.mean[group]) for group in groups],
+        middle,
         [np.median(evaluation.residual[group]) for group in groups],
         "s-",
         color=SECOND,

@@ -59,10 +59,10 @@ def subject_of(model: Any, class_: Any = None) -> Subject:
     check_is_fitted(model)
     fitted = model._fitted
     classes = [] if fitted.classes is None else fitted.classes.tolist()
-    if not fitted.posteriors:
+    if not fitted.parts:
         raise ValueError("A model with a single class has no trees to draw.")
     chosen = None if class_ is None else class_position(classes, class_)
-    return Subject(fitted.posteriors, fitted.target_name, classes, chosen)
+    return Subject(fitted.parts, fitted.target_name, classes, chosen)
 
 
 def class_position(classes: list[Any], class_: Any) -> int:

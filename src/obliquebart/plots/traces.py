@@ -94,7 +94,8 @@ def draw_traces(
     """Draw the traces of one posterior, one panel each; `label` is a prefix of their titles."""
     symbols = {scalar.name: scalar.symbol for scalar in posterior.likelihood.noise}
     for ax, name in zip(panels, names, strict=True):
-        title = MEANINGS.get(name, symbols.get(name, name))
+        shown = posterior.likelihood.shown_name(name)
+        title = MEANINGS.get(name, symbols.get(name, shown))
         if name == "sigma" and name in symbols:
             title += f", the noise of {target}"
         _draw(ax, posterior, name, f"{short_name(label)}: {title}" if label else title)

@@ -12,8 +12,9 @@ from sklearn.utils import check_random_state
 
 from obliquebart import _core
 from obliquebart.likelihood import Given
-from obliquebart.posterior.diagnostics import choose_rows, scalar_names
+from obliquebart.posterior.diagnostics import choose_rows, scalars
 from obliquebart.sampling.memory import require_memory
+from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_weights
 
 if TYPE_CHECKING:
@@ -61,10 +62,10 @@ def to_arviz(
         chosen = choose_rows(rows, columns.n_rows)
         observed = observed.checked(posterior.likelihood.check_observed, columns.n_rows)
         require_groups_memory(shape[0] * shape[1], columns.n_rows, n_arrays=3)
-        f = posterior.predict(X, n_jobs=n_jobs).reshape(*shape, columns.n_rows)
+        given = _given(posterior, columns, n_jobs)
         if chosen.size:
-            groups["posterior"]["f"] = f[..., chosen]
-        groups |= _outcome_groups(posterior, observed, f)
+            groups["posterior"]["f"] = given.f[..., chosen]
+        groups |= _outcome_groups(posterior, observed, given)
         coords = {"row": np.arange(columns.n_rows), "f_row": chosen}
         dims = {"f": ["f_row"], "y": ["row"]}
     return build(arviz, groups, coords, dims)
@@ -74,7 +75,7 @@ def trace_groups(posterior: Posterior) -> Groups:
     """Return the groups that need no table: the scales, and statistics of the sweeps."""
     stats = {f"accept_{move}" for move in _core.MOVES} | {"n_leaves", "depth"}
     return {
-        "posterior": {name: posterior.trace[name] for name in scalar_names(posterior)},
+        "posterior": dict(scalars(posterior)),
         "sample_stats": {
             name: values
             for name, values in posterior.trace.items()
@@ -92,11 +93,24 @@ def require_groups_memory(n_draws: int, n_rows: int, n_arrays: int) -> None:
     )
 
 
-def _outcome_groups(posterior: Posterior, observed: Observed, f: FloatArray) -> Groups:
+def _given(posterior: Posterior, columns: EncodedTable, n_jobs: int | None) -> Given:
+    """Return f and the noise at all rows, of shape (n_chains, n_draws, n_rows or 1)."""
+    shape = (posterior.n_chains, posterior.n_draws, -1)
+    found = [given for _, given in posterior.given_blocks(columns, n_jobs)]
+    f = np.concatenate([given.f for given in found], axis=1).reshape(shape)
+    noise = {
+        name: values.reshape(shape)
+        if values.shape[1] == 1
+        else np.concatenate([given.noise[name] for given in found], axis=1).reshape(shape)
+        for name, values in found[0].noise.items()
+    }
+    return Given(f, noise)
+
+
+def _outcome_groups(posterior: Posterior, observed: Observed, given: Given) -> Groups:
     """Draw a new outcome for each f, and compute the log likelihood of observed outcomes."""
     likelihood, y = posterior.likelihood, observed.y
-    noise = likelihood.noise_of(posterior.trace, (*f.shape[:-1], 1))
-    given = Given(f, noise, observed.sample_weight)
+    given = given._replace(weights=observed.sample_weight)
     groups: Groups = {
         "posterior_predictive": {"y": likelihood.simulate(given, observed.random_state)}
     }

@@ -7,7 +7,7 @@ the computation. Everything is computed for all rows at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -134,6 +134,12 @@ def measure_convergence(
         scale_rhat=_log_rhats(scales),
         mcse=math.sqrt(error.mean()),
     )
+
+
+def relative_to_mean(f: Sequence[FloatArray]) -> list[FloatArray]:
+    """Return f of each class minus their mean: a constant in all of them changes nothing."""
+    mean = np.mean(f, axis=0)
+    return [each - mean for each in f]
 
 
 def standard_error(draws: FloatArray) -> float:

@@ -17,13 +17,15 @@ from numpy.typing import NDArray
 from obliquebart import _core
 from obliquebart.display.numbers import plain, plain_alike
 from obliquebart.display.tables import TextTable, aligned, notebook_html
-from obliquebart.posterior.convergence import SMALLEST_CHAIN
+from obliquebart.model.settings import ensemble_prefix, settings_of
+from obliquebart.posterior.convergence import SMALLEST_CHAIN, relative_to_mean
 from obliquebart.posterior.verdict import (
     NO_ROWS,
     Evidence,
     Place,
     Verdict,
     examine,
+    examine_parts,
     reach_verdict,
 )
 from obliquebart.table.encoded import EncodedTable
@@ -297,13 +299,48 @@ def diagnose(
     label: str = "",
 ) -> Diagnostics:
     """Compute the diagnostics of a posterior; see `Posterior.summary`."""
-    draws = {name: posterior.trace[name] for name in scalar_names(posterior)}
+    draws = scalars(posterior)
     evidence = None
     if table is not None and table.n_rows:
-        draws |= f_at_rows(posterior, table, rows, n_jobs)
+        draws |= f_at_rows([posterior], table, rows, n_jobs)[0]
         evidence = examine(posterior, table, label, n_jobs)
+    return _diagnostics(posterior, draws, evidence)
+
+
+def diagnose_all(
+    posteriors: Sequence[Posterior],
+    labels: Sequence[str],
+    table: EncodedTable | None = None,
+    rows: int | Sequence[int] = 10,
+    n_jobs: int | None = None,
+) -> dict[str, Diagnostics]:
+    """Compute the diagnostics of all posteriors of a model, or of all classes of one, by label."""
+    if not posteriors or not posteriors[0].likelihood.is_joint:
+        pairs = zip(labels, posteriors, strict=True)
+        return {label: diagnose(each, table, rows, n_jobs, label) for label, each in pairs}
+    parts = posteriors[0].parts()
+    f: list[dict[str, FloatArray]] = [{} for _ in parts]
+    evidence: list[Evidence | None] = [None for _ in parts]
+    if table is not None and table.n_rows:
+        f = f_at_rows(parts, table, rows, n_jobs)
+        evidence = [*examine_parts(posteriors[0], table, labels, n_jobs)]
+    return {
+        label: _diagnostics(part, scalars(part) | at_rows, found)
+        for label, part, at_rows, found in zip(labels, parts, f, evidence, strict=True)
+    }
+
+
+def _diagnostics(
+    posterior: Posterior, draws: dict[str, FloatArray], evidence: Evidence | None
+) -> Diagnostics:
     quantities = [measure(name, values) for name, values in draws.items()]
     return Diagnostics(posterior, quantities, evidence)
+
+
+def scalars(posterior: Posterior) -> dict[str, FloatArray]:
+    """Return the draws of the model's parameters, by the names that users see."""
+    names = scalar_names(posterior)
+    return {posterior.likelihood.shown_name(name): posterior.trace[name] for name in names}
 
 
 def scalar_names(posterior: Posterior) -> list[str]:
@@ -311,10 +348,12 @@ def scalar_names(posterior: Posterior) -> list[str]:
     settings = posterior.settings
     names = [scalar.name for scalar in posterior.likelihood.noise]
     has_theta = posterior.encoding.p_cont > 1 and not settings.get("axis_rules", False)
-    if has_theta and not np.isnan(posterior.trace["theta"]).all():
-        names.append("theta")
-    if not settings.get("leaf_sd_fixed", True):
-        names.append("leaf_sd")
+    for e in range(len(posterior.ensembles)):
+        prefix = ensemble_prefix(e)
+        if has_theta and not np.isnan(posterior.trace[f"{prefix}theta"]).all():
+            names.append(f"{prefix}theta")
+        if not settings_of(settings, e).get("leaf_sd_fixed", True):
+            names.append(f"{prefix}leaf_sd")
     return names
 
 
@@ -375,20 +414,30 @@ def choose_rows(rows: int | Sequence[int], n_rows: int) -> NDArray[np.intp]:
 
 
 def f_at_rows(
-    posterior: Posterior,
+    posteriors: Sequence[Posterior],
     table: EncodedTable,
     rows: int | Sequence[int],
     n_jobs: int | None = None,
-) -> dict[str, FloatArray]:
-    """Return the draws of f at some rows, each of shape (n_chains, n_draws), by name."""
+) -> list[dict[str, FloatArray]]:
+    """Return the draws of f at some rows, each of shape (n_chains, n_draws), by name.
+
+    For the parts of a joint posterior, f is relative to its mean over the classes.
+    """
     chosen = choose_rows(rows, table.n_rows)
-    shape = (posterior.n_chains, posterior.n_draws)
-    names = iter(f"f[{row}]" for row in chosen)
-    return {
-        next(names): draws.reshape(shape)
-        for _, block in posterior.blocks(table.take(chosen), n_jobs)
-        for draws in block.T
-    }
+    each = [_f_at(posterior, table.take(chosen), n_jobs) for posterior in posteriors]
+    if posteriors[0].likelihood.is_joint:
+        each = relative_to_mean(each)
+    shape = (posteriors[0].n_chains, posteriors[0].n_draws)
+    return [
+        {f"f[{row}]": draws.reshape(shape) for row, draws in zip(chosen, f.T, strict=True)}
+        for f in each
+    ]
+
+
+def _f_at(posterior: Posterior, table: EncodedTable, n_jobs: int | None) -> FloatArray:
+    blocks = [f for _, f in posterior.blocks(table, n_jobs)]
+    n_draws = int(posterior.draws.n_draws)
+    return np.concatenate(blocks, axis=1) if blocks else np.zeros((n_draws, 0))
 
 
 def _cell(number: float, form: str) -> str:

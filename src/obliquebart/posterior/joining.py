@@ -9,16 +9,19 @@ import numpy as np
 from obliquebart import _core
 from obliquebart.model.parameters import Schedule
 from obliquebart.posterior.draws import Columns, no_draws, take_draws
-from obliquebart.sampling.chain import Chain, Trace
+from obliquebart.sampling.chain import Chain, State, Trace
 from obliquebart.table import Encoding
 
 
 def user_trace(trace: Trace, units: Mapping[str, float]) -> Trace:
     """Convert a chain's trace to the user's names and units."""
-    return {
-        f"accept_{name}" if name in _core.MOVES else name: values * units.get(name, 1.0)
-        for name, values in trace.items()
-    }
+    return {_user_name(name): values * units.get(name, 1.0) for name, values in trace.items()}
+
+
+def _user_name(name: str) -> str:
+    """Return the name of a value of the trace, in which a move stands for its acceptance rate."""
+    ensemble, dot, last = name.rpartition(".")
+    return f"{ensemble}{dot}accept_{last}" if last in _core.MOVES else name
 
 
 def equal_chains(chains: list[Chain], encoding: Encoding) -> list[Chain]:
@@ -41,10 +44,8 @@ def as_burn_in(chain: Chain, schedule: Schedule, columns: Columns) -> Chain:
     sigma = np.empty(n_sweeps)
     sigma[is_kept], sigma[~is_kept] = chain.trace["sigma"], chain.trace["burn_sigma"]
     trace = {name: np.zeros(0) for name in chain.trace}
-    # No draws are left that a tree could share a structure with.
-    state = chain.state and {**chain.state, "changed": np.ones_like(chain.state["changed"])}
-    draws = no_draws(int(chain.draws.n_trees), columns)
-    return Chain(draws, {**trace, "burn_sigma": sigma}, state)
+    ensembles = tuple(no_draws(int(draws.n_trees), columns) for draws in chain.ensembles)
+    return Chain(ensembles, {**trace, "burn_sigma": sigma}, _all_changed(chain.state))
 
 
 def cut_chain(chain: Chain, length: int, encoding: Encoding) -> Chain:
@@ -55,6 +56,14 @@ def cut_chain(chain: Chain, length: int, encoding: Encoding) -> Chain:
         name: values if name == "burn_sigma" else values[:length]
         for name, values in chain.trace.items()
     }
-    # The state is later than the last remaining draw, so no structures are known to be shared.
-    state = chain.state and {**chain.state, "changed": np.ones_like(chain.state["changed"])}
-    return Chain(take_draws(chain.draws, np.arange(length), encoding), trace, state)
+    index = np.arange(length)
+    ensembles = tuple(take_draws(draws, index, encoding) for draws in chain.ensembles)
+    return Chain(ensembles, trace, _all_changed(chain.state))
+
+
+def _all_changed(state: State | None) -> State | None:
+    """Return a state that shares no structure of a tree with the draws before it."""
+    return state and {
+        name: np.ones_like(value) if name.rpartition(".")[2] == "changed" else value
+        for name, value in state.items()
+    }

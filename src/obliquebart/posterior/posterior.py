@@ -7,17 +7,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from obliquebart import _core
 from obliquebart.likelihood import LIKELIHOODS, Given, Likelihood
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.parameters import Schedule
-from obliquebart.model.settings import settings_to_dict
+from obliquebart.model.settings import ensemble_prefix, settings_to_dict
 from obliquebart.posterior.draws import constant_draws, draws_from_arrays, split_draws, take_draws
 from obliquebart.posterior.joining import cut_chain, equal_chains, user_trace
 from obliquebart.posterior.outcome_quantiles import outcome_quantiles
 from obliquebart.posterior.summaries import PosteriorSummaries, documented
-from obliquebart.sampling.chain import Chain, ChainProgress, State, Trace
+from obliquebart.sampling.chain import Chain, ChainProgress, Ensembles, State, Trace
 from obliquebart.sampling.memory import require_memory
 from obliquebart.sampling.run import Run
 from obliquebart.table import Encoding
@@ -76,7 +77,7 @@ class Posterior(PosteriorSummaries):
 
     def __init__(
         self,
-        draws: _core.Draws,
+        ensembles: Ensembles,
         trace: Trace,
         encoding: Encoding,
         settings: dict[str, Any],
@@ -84,7 +85,7 @@ class Posterior(PosteriorSummaries):
         states: tuple[State, ...] = (),
         n_thin: int = 1,
     ) -> None:
-        self.draws = draws
+        self.ensembles = ensembles
         self.trace = {name: values for name, values in trace.items() if name != "burn_sigma"}
         self.burn_sigma = trace["burn_sigma"]
         self.encoding = encoding
@@ -119,15 +120,18 @@ class Posterior(PosteriorSummaries):
     ) -> Posterior:
         """Join chains of one length, their traces in the user's units."""
         # Do not modify the first chain's draws: a checkpoint may still refer to them.
-        draws = draws_from_arrays(chains[0].draws.to_arrays(), encoding)
+        ensembles = tuple(
+            draws_from_arrays(draws.to_arrays(), encoding) for draws in chains[0].ensembles
+        )
         for chain in chains[1:]:
-            draws.append(chain.draws)
+            for draws, others in zip(ensembles, chain.ensembles, strict=True):
+                draws.append(others)
         trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
         states = tuple(chain.state for chain in chains if chain.state is not None)
         if not LIKELIHOODS[settings["likelihood"]].has_latents:
             # Here the target is y, which is not stored with every chain.
             states = tuple({k: v for k, v in s.items() if k != "target"} for s in states)
-        return cls(draws, trace, encoding, settings, scale, states, n_thin)
+        return cls(ensembles, trace, encoding, settings, scale, states, n_thin)
 
     def starts(self) -> list[ChainProgress]:
         """Return the chains as starting points of a run that continues them."""
@@ -136,13 +140,17 @@ class Posterior(PosteriorSummaries):
                 "This model was saved without the state of its chains (include_state=False), so "
                 "they cannot be continued. Fit the model again."
             )
-        draws = split_draws(self.draws, self.n_chains, self.encoding)
-        nothing = {name.removeprefix("accept_"): np.zeros(0) for name in self.trace}
+        nothing = {name.replace("accept_", ""): np.zeros(0) for name in self.trace}
         nothing["burn_sigma"] = np.zeros(0)
         return [
-            ChainProgress(Chain(part, nothing, state), 0)
-            for part, state in zip(draws, self.states, strict=True)
+            ChainProgress(Chain(parts, nothing, state), 0)
+            for parts, state in zip(self._by_chain(), self.states, strict=True)
         ]
+
+    def _by_chain(self) -> list[Ensembles]:
+        """Return the draws of each chain."""
+        parts = [split_draws(draws, self.n_chains, self.encoding) for draws in self.ensembles]
+        return list(zip(*parts, strict=True))
 
     def extended(self, run: Run) -> Posterior:
         """Return the posterior with the additional draws of a run that began at `starts`."""
@@ -165,9 +173,9 @@ class Posterior(PosteriorSummaries):
         if (n_chains, n_draws) == (self.n_chains, self.n_draws):
             return self
         trace = {**self.trace, "burn_sigma": self.burn_sigma}
-        draws = split_draws(self.draws, self.n_chains, self.encoding)
+        ensembles = self._by_chain()
         chains = [
-            Chain(draws[c], {name: values[c] for name, values in trace.items()}, self.states[c])
+            Chain(ensembles[c], {name: values[c] for name, values in trace.items()}, self.states[c])
             for c in range(n_chains)
         ]
         chains = [cut_chain(chain, n_draws, self.encoding) for chain in chains]
@@ -184,8 +192,34 @@ class Posterior(PosteriorSummaries):
         trace.update({f"accept_{move}": nan for move in _core.MOVES})
         trace["burn_sigma"] = np.zeros((shape[0], 0))
         draws = constant_draws(shape[0] * shape[1], n_trees, encoding)
-        settings = {"likelihood": outcome.likelihood.name, "n_trees": n_trees}
-        return cls(draws, trace, encoding, settings, outcome.scale)
+        settings = {"likelihood": outcome.likelihood.of_a_constant, "n_trees": n_trees}
+        return cls((draws,), trace, encoding, settings, outcome.scale)
+
+    @property
+    def draws(self) -> _core.Draws:
+        """The draws of the first ensemble: of f, if there is one f."""
+        return self.ensembles[0]
+
+    def parts(self) -> list[Posterior]:
+        """Return a posterior per class if this is one of several classes, otherwise itself."""
+        if not self.likelihood.is_joint:
+            return [self]
+        return [self.part(e) for e in range(len(self.ensembles))]
+
+    def part(self, e: int) -> Posterior:
+        """Return one ensemble as a posterior of its own, from which chains cannot go on."""
+        first = {n: values for n, values in self.trace.items() if not n.startswith("ensemble.")}
+        prefix = ensemble_prefix(e)
+        trace = first | {
+            name.removeprefix(prefix): values
+            for name, values in self.trace.items()
+            if prefix and name.startswith(prefix)
+        }
+        trace["burn_sigma"] = self.burn_sigma
+        settings = self.likelihood.part_settings(self.settings, e)
+        return Posterior(
+            (self.ensembles[e],), trace, self.encoding, settings, self.scale, n_thin=self._n_thin
+        )
 
     @property
     def likelihood(self) -> Likelihood:
@@ -217,7 +251,8 @@ class Posterior(PosteriorSummaries):
     def nbytes(self) -> int:
         """Return the memory of draws and trace in bytes."""
         traces = sum(values.nbytes for values in self.trace.values())
-        return int(self.draws.nbytes) + traces + self.burn_sigma.nbytes
+        draws = sum(int(draws.nbytes) for draws in self.ensembles)
+        return draws + traces + self.burn_sigma.nbytes
 
     def in_words(self) -> str:
         """Describe the numbers of chains, draws and trees."""
@@ -227,11 +262,13 @@ class Posterior(PosteriorSummaries):
         return f"Posterior({self.in_words()}, {self.nbytes / 1e6:.1f} MB)"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "draws": self.draws.to_arrays()}
+        return {**self.__dict__, "ensembles": [draws.to_arrays() for draws in self.ensembles]}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.draws = draws_from_arrays(state["draws"], self.encoding)
+        self.ensembles = tuple(
+            draws_from_arrays(arrays, self.encoding) for arrays in state["ensembles"]
+        )
 
     @documented
     def predict(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
@@ -334,15 +371,31 @@ class Posterior(PosteriorSummaries):
         self, columns: EncodedTable, quantiles: Sequence[float], n_jobs: int | None
     ) -> Summary:
         """Do the same for noise that the engine does not support, by the likelihood's functions."""
-        noise = self.likelihood.noise_of(self.trace)
         parts = []
-        for _, f in self.blocks(columns, n_jobs):
-            given = Given(f, noise)
-            mean, variance = self.likelihood.mean(f), self.likelihood.variance(given)
-            sd = np.sqrt(mean.var(axis=0, ddof=min(len(f) - 1, 1)) + variance.mean(axis=0))
+        for _, given in self.given_blocks(columns, n_jobs):
+            mean, variance = self.likelihood.mean(given.f), self.likelihood.variance(given)
+            sd = np.sqrt(mean.var(axis=0, ddof=min(len(mean) - 1, 1)) + variance.mean(axis=0))
             levels = outcome_quantiles(self.likelihood, given, quantiles)
             parts.append(Summary(mean.mean(axis=0), sd, levels))
         return Summary(*(np.concatenate(values) for values in zip(*parts, strict=True)))
+
+    def given_blocks(
+        self, columns: EncodedTable, n_jobs: int | None = None
+    ) -> Iterator[tuple[slice, Given]]:
+        """Yield rows and what the distribution of their outcomes depends on, in all draws."""
+        scalars = self.likelihood.noise_of(self.trace)
+        for rows, f in self.blocks(columns, n_jobs):
+            noise = scalars
+            if len(self.ensembles) > 1:
+                at_rows = self._other_ensembles(columns.take(rows), n_jobs)
+                noise = self.likelihood.noise_at_rows(scalars, at_rows)
+            yield rows, Given(f, noise)
+
+    def _other_ensembles(self, columns: EncodedTable, n_jobs: int | None) -> list[FloatArray]:
+        """Return all draws of the ensembles after the first, in the engine's units."""
+        data, jobs = columns.to_core(), effective_jobs(n_jobs)
+        link = self.likelihood.other_link
+        return [draws.predict(data, link, 0.0, jobs).astype(float) for draws in self.ensembles[1:]]
 
     def blocks(
         self, columns: EncodedTable, n_jobs: int | None = None
@@ -373,6 +426,56 @@ class Posterior(PosteriorSummaries):
         """Yield rows and all draws of the mean outcome at them."""
         for rows, f in self.blocks(columns, n_jobs):
             yield rows, self.likelihood.mean(f)
+
+    @documented
+    def noise(
+        self, X: Any, quantiles: Sequence[float] = (), *, n_jobs: int | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the standard deviation of an outcome around its mean at the rows of X.
+
+        Parameters
+        ----------
+        quantiles : sequence of float
+            Probabilities.
+
+        Returns
+        -------
+        mean : ndarray of shape (n,)
+            The posterior mean, for outcomes of weight one.
+        quantiles : ndarray of shape (n, len(quantiles))
+            Posterior quantiles.
+        """
+        columns = self.encode(X)
+        mean = np.empty(columns.n_rows)
+        levels = np.empty((columns.n_rows, len(quantiles)))
+        for rows, given in self.given_blocks(columns, n_jobs):
+            sd = np.sqrt(self.likelihood.variance(given))
+            mean[rows] = sd.mean(axis=0)
+            levels[rows] = np.quantile(sd, quantiles, axis=0).T
+        return mean, levels
+
+    @documented
+    def log_density(self, X: Any, y: Any, *, n_jobs: int | None = None) -> FloatArray:
+        """Return the log of the predictive density, or probability, of each outcome at its row.
+
+        The density is averaged over the draws.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            Outcomes; with two classes 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        columns = self.encode(X)
+        observed = self.likelihood.check_observed(y, columns.n_rows)
+        out = np.empty(columns.n_rows)
+        for rows, given in self.given_blocks(columns, n_jobs):
+            log_each = self.likelihood.log_density(observed[rows], given)
+            out[rows] = logsumexp(log_each, axis=0) - np.log(len(given.f))
+        return out
 
     @documented
     def sample_y(
@@ -408,22 +511,21 @@ class Posterior(PosteriorSummaries):
         )
         random_state.shuffle(chosen)
         taken, position = np.unique(chosen, return_inverse=True)
-        thinned = self._take(taken)
-        f = np.empty((columns.n_rows, n_samples))
-        for rows, draws in thinned.blocks(columns, n_jobs):
-            f[rows] = draws[position].T
-        noise = self.likelihood.noise_of(self.trace, (-1,))
-        noise = {name: values[chosen] for name, values in noise.items()}
-        return self.likelihood.simulate(Given(f, noise), random_state)
+        out = np.empty((columns.n_rows, n_samples))
+        for rows, given in self._take(taken).given_blocks(columns, n_jobs):
+            noise = {name: values[position].T for name, values in given.noise.items()}
+            of_samples = Given(given.f[position].T, noise)
+            out[rows] = self.likelihood.simulate(of_samples, random_state)
+        return out
 
     def _take(self, index: NDArray[np.intp]) -> Posterior:
         """Return a posterior of one chain with some of the draws."""
         if len(index) == int(self.draws.n_draws):
             return self
         trace = {name: values.reshape(1, -1)[:, index] for name, values in self.trace.items()}
-        draws = take_draws(self.draws, index, self.encoding)
+        ensembles = tuple(take_draws(draws, index, self.encoding) for draws in self.ensembles)
         trace["burn_sigma"] = np.zeros((1, 0))
-        return Posterior(draws, trace, self.encoding, self.settings, self.scale)
+        return Posterior(ensembles, trace, self.encoding, self.settings, self.scale)
 
 
 def equal_posteriors(posteriors: list[Posterior]) -> list[Posterior]:

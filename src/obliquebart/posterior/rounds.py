@@ -16,11 +16,14 @@ import numpy as np
 
 from obliquebart.likelihood import LIKELIHOODS, Given
 from obliquebart.model.parameters import Schedule
+from obliquebart.model.settings import ensemble_prefix
 from obliquebart.posterior.convergence import (
     ARRIVED_RHAT,
     ARRIVED_SHARE,
     Convergence,
+    FloatArray,
     measure_convergence,
+    relative_to_mean,
 )
 from obliquebart.posterior.joining import as_burn_in
 from obliquebart.posterior.probes import rows_between
@@ -205,13 +208,26 @@ def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> 
     problem, settings = request.problem, request.settings
     likelihood = LIKELIHOODS[settings.likelihood]
     x = rows_between(problem.table).to_core()
-    f = np.stack([chain.draws.predict(x, "identity", 0.0, n_threads) for chain in chains])
     trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
-    given = Given(f.astype(np.float64), likelihood.noise_of(trace, (*f.shape[:2], 1)))
-    is_fixed = {"sigma": settings.sigma_fixed, "leaf_sd": settings.leaf_sd_fixed}
+
+    def predict(e: int, link: str = "identity") -> FloatArray:
+        return np.stack([c.ensembles[e].predict(x, link, 0.0, n_threads) for c in chains]).astype(
+            np.float64
+        )
+
+    f = predict(0)
+    noise = likelihood.noise_of(trace, (*f.shape[:2], 1))
+    others = range(1, settings.n_ensembles)
+    if likelihood.is_joint:
+        f = np.concatenate(relative_to_mean([f, *(predict(e) for e in others)]), axis=-1)
+    elif others:
+        noise = likelihood.noise_at_rows(noise, [predict(e, likelihood.other_link) for e in others])
+    is_fixed = {"sigma": settings.sigma_fixed}
+    for e in range(settings.n_ensembles):
+        is_fixed[f"{ensemble_prefix(e)}leaf_sd"] = settings.ensemble(e).leaf_sd_fixed
     scales = {name: trace[name] for name in is_fixed if not is_fixed[name]}
-    noise = likelihood.noise_on_f(given).mean(axis=(0, 1))
-    return measure_convergence(given.f, noise, scales)
+    variance = likelihood.noise_on_f(Given(f, noise)).mean(axis=(0, 1))
+    return measure_convergence(f, variance, scales)
 
 
 def _better(stopped: Run, before: Run | None) -> Run:

@@ -13,6 +13,7 @@ from obliquebart.display.tables import notebook_html
 from obliquebart.likelihood import Given
 from obliquebart.likelihood.base import AGAINST_THE_REST
 from obliquebart.model.parameters import PRESETS, Schedule
+from obliquebart.model.settings import ensemble_prefix
 from obliquebart.posterior.convergence import (
     FINE_RHAT,
     FINE_SCALE_RHAT,
@@ -22,6 +23,7 @@ from obliquebart.posterior.convergence import (
     FloatArray,
     Tier,
     measure_convergence,
+    relative_to_mean,
     standard_error,
 )
 from obliquebart.posterior.probes import rows_between
@@ -119,24 +121,62 @@ def examine(
     posterior: Posterior, table: EncodedTable, label: str = "", n_jobs: int | None = None
 ) -> Evidence:
     """Check the chains of a posterior at new rows, halfway between rows of a table."""
+    found = [given for _, given in posterior.given_blocks(rows_between(table), n_jobs)]
+    f = np.concatenate([given.f for given in found], axis=1)
+    noise = {
+        name: values
+        if values.shape[1] == 1
+        else np.concatenate([given.noise[name] for given in found], axis=1)
+        for name, values in found[0].noise.items()
+    }
+    return _evidence(posterior, Given(f, noise), posterior.likelihood.mean(f), label)
+
+
+def examine_parts(
+    posterior: Posterior, table: EncodedTable, labels: Sequence[str], n_jobs: int | None = None
+) -> list[Evidence]:
+    """Do the same for each class of a posterior of several classes."""
+    parts = posterior.parts()
+    probes = rows_between(table)
+    each = [np.concatenate([f for _, f in p.blocks(probes, n_jobs)], axis=1) for p in parts]
+    each = relative_to_mean(each)
+    weights = [np.exp(f - np.max(each, axis=0)) for f in each]
+    total = np.sum(weights, axis=0)
+    noise = posterior.likelihood.noise_of(posterior.trace)
+    return [
+        _evidence(part, Given(f, noise), weight / total, label)
+        for part, f, weight, label in zip(parts, each, weights, labels, strict=True)
+    ]
+
+
+def examine_all(
+    posteriors: Sequence[Posterior],
+    table: EncodedTable,
+    labels: Sequence[str],
+    n_jobs: int | None = None,
+) -> list[Evidence]:
+    """Check all posteriors of a model, or all classes of one."""
+    if posteriors and posteriors[0].likelihood.is_joint:
+        return examine_parts(posteriors[0], table, labels, n_jobs)
+    pairs = zip(posteriors, labels, strict=True)
+    return [examine(posterior, table, label, n_jobs) for posterior, label in pairs]
+
+
+def _evidence(posterior: Posterior, given: Given, predictions: FloatArray, label: str) -> Evidence:
     shape = (posterior.n_chains, posterior.n_draws)
-    blocks = [f for _, f in posterior.blocks(rows_between(table), n_jobs)]
-    f = np.concatenate(blocks, axis=1) if blocks else np.zeros((shape[0] * shape[1], 0))
     likelihood = posterior.likelihood
     # In standard deviations of y, because squares of the user's numbers may overflow.
     unit = posterior.scale.scale or 1.0
     in_units = likelihood.trace_units(posterior.scale)
     noise = {
-        name: values / unit if name in in_units else values
-        for name, values in likelihood.noise_of(posterior.trace).items()
+        name: values / unit if name in in_units else values for name, values in given.noise.items()
     }
-    variance = likelihood.noise_on_f(Given(f / unit, noise)).mean(axis=0)
-    scaled = (f / unit).reshape(*shape, -1)
-    found = measure_convergence(scaled, variance, sampled_scales(posterior))
-    predictions = (likelihood.mean(f) / unit).reshape(*shape, -1)
+    f = given.f / unit
+    variance = likelihood.noise_on_f(Given(f, noise)).mean(axis=0)
+    found = measure_convergence(f.reshape(*shape, -1), variance, sampled_scales(posterior))
     return Evidence(
         convergence=found._replace(mcse=found.mcse * unit),
-        error=standard_error(predictions) * unit,
+        error=standard_error((predictions / unit).reshape(*shape, -1)) * unit,
         n_chains=shape[0],
         n_burn=posterior.schedule.n_burn,
         n_draws=shape[1],
@@ -149,7 +189,8 @@ def examine(
 
 def sampled_scales(posterior: Posterior) -> dict[str, FloatArray]:
     """Return the draws of the noise and leaf scales, if they are not fixed."""
-    names = [*(scalar.name for scalar in posterior.likelihood.noise), "leaf_sd"]
+    names = [scalar.name for scalar in posterior.likelihood.noise]
+    names += [f"{ensemble_prefix(e)}leaf_sd" for e in range(len(posterior.ensembles))]
     draws = {name: posterior.trace[name] for name in names}
     return {name: values for name, values in draws.items() if values.min() < values.max()}
 

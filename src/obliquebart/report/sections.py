@@ -74,7 +74,7 @@ class Study(NamedTuple):
 def study(model: Any, X: Any, y: ArrayLike) -> Study:
     """Compute what a page needs."""
     # Several posteriors take their time, and half of the draws is enough for a picture.
-    share = 1 if len(model._fitted.posteriors) <= 1 else 2
+    share = 1 if len(model._fitted.parts) <= 1 else 2
     importance = model.importance(X, max_draws=importances.MAX_DRAWS // share)
     some = [row.column for row in importance[:MAX_EFFECTS] if row.share >= SMALLEST_SHARE]
     return Study(

@@ -14,9 +14,16 @@ from obliquebart import _core
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.training import CoreProblem
 
+# The kept draws of each ensemble of a chain; most models have one.
+Ensembles = tuple[_core.Draws, ...]
 Trace = dict[str, NDArray[np.float64]]
 # What `_core.Sampler.state` returns: arrays and numbers.
 State = dict[str, Any]
+
+
+def kept_by(sampler: _core.Sampler) -> Ensembles:
+    """Return the draws that a sampler has kept."""
+    return tuple(sampler.draws_of(e) for e in range(sampler.n_ensembles))
 
 
 class Chain(NamedTuple):
@@ -26,9 +33,14 @@ class Chain(NamedTuple):
     ones; everything else in the trace is from kept sweeps.
     """
 
-    draws: _core.Draws
+    ensembles: Ensembles
     trace: Trace
     state: State | None = None
+
+    @property
+    def draws(self) -> _core.Draws:
+        """The draws of the first ensemble."""
+        return self.ensembles[0]
 
 
 class ChainProgress(NamedTuple):
@@ -139,7 +151,8 @@ class ChainRunner:
         if task.start is not None:
             # A target without latent variables is y, and is not kept with every chain.
             sampler.set_state({"target": problem.y, **(task.start.chain.state or {})})
-            sampler.set_draws(task.start.chain.draws)
+            for e, draws in enumerate(task.start.chain.ensembles):
+                sampler.set_draws(draws, e)
         while self._n_done < n_sweeps and not self._stopped:
             stage = n_sweeps if recorder is None else recorder.stage(task.chain)
             self._advance(sampler, min(self._n_done + stage, n_sweeps))
@@ -165,7 +178,7 @@ class ChainRunner:
         new: Trace = sampler.trace
         old = {} if self.start is None else self.start.trace
         trace = {name: np.concatenate([old[name], new[name]]) for name in new} if old else new
-        return Chain(sampler.draws, trace, sampler.state())
+        return Chain(kept_by(sampler), trace, sampler.state())
 
     def _advance(self, sampler: _core.Sampler, goal: int) -> None:
         """Sweep up to a point in the schedule, which may be between two kept sweeps."""

@@ -14,7 +14,7 @@ from joblib.parallel import get_active_backend
 
 from obliquebart import _core
 from obliquebart.model.parameters import Schedule
-from obliquebart.model.settings import settings_from_dict, settings_to_dict
+from obliquebart.model.settings import n_trees_in_all, settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem
 from obliquebart.sampling.chain import (
     Chain,
@@ -90,7 +90,7 @@ def run(
     Chains that have kept no draw are left out.
     """
     require_run_memory(
-        request.problem.table.n_rows, int(request.settings.n_trees), request.schedule
+        request.problem.table.n_rows, n_trees_in_all(request.settings), request.schedule
     )
     jobs = effective_jobs(n_jobs)
     if seconds is not None:
@@ -197,7 +197,7 @@ def _watch(
 
 
 # A chain as arrays and numbers that pickle: draws, trace, state, sweeps done.
-_PlainChain = tuple[dict[str, Any], Trace, State | None, int]
+_PlainChain = tuple[list[dict[str, Any]], Trace, State | None, int]
 
 
 def _run_remotely(
@@ -243,11 +243,12 @@ def _run_on_backend(request: RunRequest, jobs: int, seconds: float | None) -> Ru
 
 
 def _to_plain(progress: ChainProgress) -> _PlainChain:
-    draws, trace, state = progress.chain
-    return draws.to_arrays(), trace, state, progress.n_done
+    ensembles, trace, state = progress.chain
+    return [draws.to_arrays() for draws in ensembles], trace, state, progress.n_done
 
 
 def _from_plain(table: EncodedTable, plain: _PlainChain) -> ChainProgress:
     arrays, trace, state, n_done = plain
-    draws = _core.Draws.from_arrays(arrays, len(table.x_cont), table.n_levels)
-    return ChainProgress(Chain(draws, trace, state), n_done)
+    p_cont, n_levels = len(table.x_cont), table.n_levels
+    ensembles = tuple(_core.Draws.from_arrays(each, p_cont, n_levels) for each in arrays)
+    return ChainProgress(Chain(ensembles, trace, state), n_done)

@@ -15,11 +15,10 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
 from obliquebart import UnseenLevelWarning
 from obliquebart.estimators import BY_TASK
-from obliquebart.likelihood import Given
 from obliquebart.study.metrics import COVERAGE, Prediction
 from obliquebart.study.train_test import FloatArray, StudyTable, TrainTest
 
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from obliquebart.study.units import Unit
 
 N_TREES = 500  # of randomForest and ranger
-# Rows at a time where all draws of f are needed.
-BLOCK = 500
 
 
 @dataclass(frozen=True)
@@ -91,30 +88,22 @@ def _bart(
         return Prediction(
             mean=model.predict(x_test),
             interval=model.predict_interval(x_test, COVERAGE, kind="outcome"),
-            log_density=lambda y: _log_density(model.posterior_, x_test, y),
+            log_density=lambda y: _log_density(model, x_test, y),
             extra=extra,
         )
+
+
+def _log_density(model: Any, x: Any, y: FloatArray) -> FloatArray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UnseenLevelWarning)
+        log_density: FloatArray = model.posterior_.log_density(x, y, n_jobs=1)
+    return log_density
 
 
 def _chain_means(trace: dict[str, Any]) -> dict[str, float]:
     wanted = ("sigma", "theta", "leaf_sd", "n_leaves", "depth", "axis_share")
     means = {name: float(np.mean(trace[name])) for name in wanted if name in trace}
     return {name: mean for name, mean in means.items() if np.isfinite(mean)}
-
-
-def _log_density(posterior: Any, x: FloatArray, y: FloatArray) -> FloatArray:
-    """Log of the mean over draws of the density of an outcome."""
-    likelihood = posterior.likelihood
-    noise = likelihood.noise_of(posterior.trace)
-    found = np.empty(len(y))
-    for begin in range(0, len(y), BLOCK):
-        rows = slice(begin, begin + BLOCK)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UnseenLevelWarning)
-            f = posterior.predict(x[rows], n_jobs=1)
-        log_each = likelihood.log_density(y[rows], Given(f, noise))
-        found[rows] = logsumexp(log_each, axis=0) - np.log(len(f))
-    return found
 
 
 def _stochtree(problem: TrainTest, unit: Unit) -> Prediction:

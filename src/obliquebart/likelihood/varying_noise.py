@@ -1,0 +1,81 @@
+"""Numbers with normal noise that varies: y ~ N(f(x), sigma² / (weight h(x))).
+
+The second ensemble is h, a product over its trees of factors with mean one. Its logarithm has a
+prior centred near 0, so that sigma is the noise of a typical row.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from obliquebart.likelihood.base import FloatArray, Likelihood, Noise
+from obliquebart.likelihood.gaussian import Gaussian
+from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.model.parameters import CheckedHyperparameters
+from obliquebart.model.settings import ensemble_prefix
+
+# The prior mode of the standard deviation of log h, and how strongly it is held there.
+LOG_PRECISION_SD = 1.0
+SCALE_SHAPE = 2.0
+# The variance of fewer rows would be mostly chance.
+SMALLEST_LEAF = 5
+# What the trees of the noise share with those of f.
+SHARED = (
+    *("alpha", "beta", "axis_rules", "p_change", "p_perturb"),
+    *("theta", "theta_fixed", "theta_a", "theta_b", "theta_by_column"),
+)
+
+
+class VaryingNoise(Gaussian):
+    """As `Gaussian`, with a sigma for each row."""
+
+    name = "varying_noise"
+    other_link = "log_product"
+
+    @property
+    def of_a_constant(self) -> str:
+        """A constant has no noise."""
+        return Gaussian.name
+
+    @property
+    def when_estimating(self) -> Likelihood:
+        """Short fits estimate a noise that is the same for all rows."""
+        return Gaussian()
+
+    def more_ensembles(
+        self, parameters: CheckedHyperparameters, outcome: Outcome, first: Mapping[str, Any]
+    ) -> list[dict[str, Any]]:
+        """Return the trees of the noise: fewer, with the same prior of rules."""
+        n_trees = parameters.n_noise_trees
+        leaf_sd = LOG_PRECISION_SD / math.sqrt(n_trees)
+        return [
+            {
+                **{name: first[name] for name in SHARED},
+                "n_trees": n_trees,
+                "min_samples_leaf": max(parameters.min_samples_leaf, SMALLEST_LEAF),
+                "leaf_model": "precision",
+                "leaf_sd": leaf_sd,
+                "leaf_sd_fixed": False,
+                "leaf_shape": SCALE_SHAPE,
+                "leaf_rate": (SCALE_SHAPE + 1.0) * leaf_sd**2,
+            }
+        ]
+
+    def shown_name(self, name: str) -> str:
+        """Name the second ensemble by what it is."""
+        return name.replace(ensemble_prefix(1), "noise_")
+
+    def noise_at_rows(
+        self, scalars: dict[str, FloatArray], others: Sequence[FloatArray]
+    ) -> dict[str, FloatArray]:
+        """Return sigma at each row; `others` has log h."""
+        (log_h,) = others
+        return {"sigma": scalars["sigma"] * np.exp(-0.5 * log_h)}
+
+    def core_noise(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> Noise | None:
+        """Return None: the engine knows noise that is the same for all rows."""
+        return None
