@@ -2,6 +2,7 @@
 // precision, a product over its trees. With h = 1 that is constant noise.
 #include <algorithm>
 
+#include "base/even_student_t.h"
 #include "base/planted_bugs.h"
 #include "likelihood/likelihood.h"
 
@@ -11,7 +12,10 @@ namespace {
 class VaryingNoise final : public Likelihood {
  public:
   VaryingNoise(const Data& data, const Settings& settings)
-      : Likelihood(settings.likelihood), given_(static_cast<std::size_t>(data.n_rows()), 1.0) {}
+      : Likelihood(settings.likelihood),
+        df_(even_df(settings.likelihood.required("df"))),
+        given_(static_cast<std::size_t>(data.n_rows()), 1.0),
+        latent_(given_.size(), 1.0) {}
 
   std::size_t n_ensembles() const override { return 2; }
 
@@ -26,11 +30,15 @@ class VaryingNoise final : public Likelihood {
     ensembles[0].set_weights(given_.data());
   }
 
-  void prepare(Ensembles& ensembles, std::size_t e, double sigma, Rng&) override {
-    if (e == 0)
+  // The latents are drawn before anything else of a sweep uses them, so the state does not need
+  // them.
+  void prepare(Ensembles& ensembles, std::size_t e, double sigma, Rng& rng) override {
+    if (e == 0) {
+      draw_latents(ensembles, sigma, rng);
       write_weights(ensembles);
-    else
+    } else {
       write_errors(ensembles, sigma);
+    }
   }
 
   // sigma is that of constant noise with the weights w h.
@@ -39,6 +47,8 @@ class VaryingNoise final : public Likelihood {
     if (settings().sigma_fixed) return;
     sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng);
   }
+
+  std::vector<NamedScale> scales() const override { return {{"df", df_}}; }
 
   // The target of f is y, and its weights are those that draw_scales has written.
   bool can_scale(std::size_t e) const override { return e == 0; }
@@ -51,11 +61,23 @@ class VaryingNoise final : public Likelihood {
     return static_cast<double>(h.residual[row]) / h.target[row];
   }
 
+  // Gamma((df + 1) / 2, (df + w h r^2 / sigma^2) / 2).
+  void draw_latents(const Ensembles& ensembles, double sigma, Rng& rng) {
+    const float* residual = ensembles[0].residual.data();
+    const GammaShape shape(0.5 * (OBART_BUG(varying_shape_without_row) ? df_ : df_ + 1.0));
+    const double scale = 1.0 / (sigma * sigma);
+    for (std::size_t row = 0; row < given_.size(); ++row) {
+      const auto r = static_cast<double>(residual[row]);
+      const double z2 = scale * given_[row] * factor(ensembles[1], row) * r * r;
+      latent_[row] = rng.gamma(shape) / (0.5 * (df_ + z2));
+    }
+  }
+
   void write_weights(Ensembles& ensembles) const {
     float* weight = ensembles[0].weight.data();
     for (std::size_t row = 0; row < given_.size(); ++row) {
       const double w = OBART_BUG(varying_weights_dropped) ? 1.0 : given_[row];
-      weight[row] = static_cast<float>(w * factor(ensembles[1], row));
+      weight[row] = static_cast<float>(w * latent_[row] * factor(ensembles[1], row));
     }
   }
 
@@ -66,12 +88,14 @@ class VaryingNoise final : public Likelihood {
     for (std::size_t row = 0; row < given_.size(); ++row) {
       const double now = factor(h, row);
       const auto r = static_cast<double>(error[row]);
-      h.target[row] = std::max(scale * given_[row] * r * r, kSmallestError);
+      h.target[row] = std::max(scale * given_[row] * latent_[row] * r * r, kSmallestError);
       h.residual[row] = static_cast<float>(h.target[row] * now);
     }
   }
 
-  std::vector<double> given_;  // the user's weights
+  double df_;
+  std::vector<double> given_;   // the user's weights
+  std::vector<double> latent_;  // of the rows
 };
 
 }  // namespace

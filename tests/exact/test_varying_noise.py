@@ -13,6 +13,7 @@ from exact.oracles.invariance import make_table
 from exact.oracles.prior import Prior
 
 LEVEL = 1e-6
+DF = 4.0
 REPLICATES, LONG_REPLICATES = 4_000, 20_000
 
 
@@ -28,7 +29,7 @@ class VaryingNoise(outcomes.Case):
         prior = Prior(
             n_trees=2, alpha=0.8, beta=1.0, theta=(3.0, 4.0), sigma=(6.0, 1.0), leaf_sd=(3.0, 1.0)
         )
-        out = core.settings(prior, likelihood="varying_noise", **core.MOVES)
+        out = core.settings(prior, likelihood="varying_noise", more={"df": DF}, **core.MOVES)
         out.add_ensemble()
         noise = out.ensemble(1)
         noise.leaf_model, noise.n_trees, noise.alpha, noise.beta = "precision", 2, 0.8, 1.0
@@ -44,7 +45,7 @@ class VaryingNoise(outcomes.Case):
     def draw_y(self, fits, scales, rng):
         f, log_h = fits
         w = 1.0 if self.weights is None else self.weights
-        return f + scales["sigma"] * np.exp(-log_h / 2) * rng.standard_normal(len(f)) / np.sqrt(w)
+        return f + scales["sigma"] * np.exp(-log_h / 2) * rng.standard_t(DF, len(f)) / np.sqrt(w)
 
     def statistics(self, y, fits, scales):
         f, log_h = fits

@@ -40,6 +40,7 @@ BUGS = {
     "gamma_count_dropped": "a factor drawn without the count of its rows",
     "gamma_scale_prior_missing": "prior of leaf_sd ignored where outputs are factors",
     "precision_count_whole": "a row counted once, not half, in a factor of the precision",
+    "varying_shape_without_row": "shape of a latent weight without its row, with varying noise",
     "varying_weights_stale": "sigma drawn with the noise as it was before its trees moved",
     "varying_weights_dropped": "the user's weights not part of those of varying noise",
     "varying_error_whole": "squared errors not halved for the trees of the noise",

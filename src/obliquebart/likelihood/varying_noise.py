@@ -14,7 +14,8 @@ import numpy as np
 
 from obliquebart.likelihood.base import FloatArray, Likelihood, Noise
 from obliquebart.likelihood.gaussian import Gaussian
-from obliquebart.model.outcome import Outcome, OutcomeScale
+from obliquebart.likelihood.student_t import StudentT
+from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.model.settings import ensemble_prefix
 
@@ -23,6 +24,8 @@ LOG_PRECISION_SD = 1.0
 SCALE_SHAPE = 2.0
 # The variance of fewer rows would be mostly chance.
 SMALLEST_LEAF = 5
+DF = 10.0
+FIXED = False
 # What the trees of the noise share with those of f.
 SHARED = (
     *("alpha", "beta", "axis_rules", "p_change", "p_perturb"),
@@ -30,7 +33,7 @@ SHARED = (
 )
 
 
-class VaryingNoise(Gaussian):
+class VaryingNoise(StudentT):
     """As `Gaussian`, with a sigma for each row."""
 
     name = "varying_noise"
@@ -46,6 +49,16 @@ class VaryingNoise(Gaussian):
         """Short fits estimate a noise that is the same for all rows."""
         return Gaussian()
 
+    def noise_prior(
+        self,
+        parameters: CheckedHyperparameters,
+        outcome: Outcome,
+        noise: NoiseEstimate | None = None,
+    ) -> dict[str, Any]:
+        """Let sigma be near an estimate, with tails as the user wants them, or rather heavy."""
+        df = DF if parameters.noise_df is None else parameters.noise_df
+        return {**super().noise_prior(parameters, outcome, noise), "more": {"df": df}}
+
     def more_ensembles(
         self, parameters: CheckedHyperparameters, outcome: Outcome, first: Mapping[str, Any]
     ) -> list[dict[str, Any]]:
@@ -59,7 +72,7 @@ class VaryingNoise(Gaussian):
                 "min_samples_leaf": max(parameters.min_samples_leaf, SMALLEST_LEAF),
                 "leaf_model": "precision",
                 "leaf_sd": leaf_sd,
-                "leaf_sd_fixed": False,
+                "leaf_sd_fixed": FIXED,
                 "leaf_shape": SCALE_SHAPE,
                 "leaf_rate": (SCALE_SHAPE + 1.0) * leaf_sd**2,
             }
@@ -74,7 +87,7 @@ class VaryingNoise(Gaussian):
     ) -> dict[str, FloatArray]:
         """Return sigma at each row; `others` has log h."""
         (log_h,) = others
-        return {"sigma": scalars["sigma"] * np.exp(-0.5 * log_h)}
+        return {**scalars, "sigma": scalars["sigma"] * np.exp(-0.5 * log_h)}
 
     def core_noise(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> Noise | None:
         """Return None: the engine knows noise that is the same for all rows."""
