@@ -167,7 +167,7 @@ def test_chains_are_cut_to_keep_the_most_draws(model, lengths, expected):
     encoding = model.posterior_.encoding
     chains = [
         Chain(
-            take_draws(model.posterior_.draws, np.arange(n), encoding),
+            (take_draws(model.posterior_.draws, np.arange(n), encoding),),
             {"sigma": np.arange(n, dtype=float), "burn_sigma": np.zeros(3)},
         )
         for n in lengths
