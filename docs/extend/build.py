@@ -12,26 +12,17 @@ ROOT = HERE.parents[1]
 
 # New files, by the folder that they go to.
 NEW = {
-    "cpp/likelihood": ("likelihood/laplace.cpp", "likelihood/varying_noise.cpp"),
+    "cpp/likelihood": ("likelihood/laplace.cpp",),
     "cpp/moves": ("moves/recut.cpp",),
-    "cpp/ensemble": ("ensemble/variance_leaf.h",),
     "src/obliquebart/likelihood": ("likelihood/laplace.py",),
 }
-# A line of the sources -> what stands there with the change. A likelihood, a move and a leaf model
-# are an entry of a list.
+# A line of the sources -> what stands there with the change. A likelihood and a move are an entry
+# of a list.
 LINES = {
     "cpp/likelihood/likelihood.h": {
-        "  X(none)": (
-            "  X(none)                    \\\n  X(laplace)                 \\\n  X(varying_noise)"
-        ),
+        "  X(none)": "  X(none)                    \\\n  X(laplace)",
     },
     "cpp/moves/list.h": {"  X(perturb)": "  X(perturb)           \\\n  X(recut)"},
-    "cpp/ensemble/leaf_model.h": {
-        '#include "ensemble/normal_leaf.h"': (
-            '#include "ensemble/normal_leaf.h"\n#include "ensemble/variance_leaf.h"'
-        ),
-        "std::variant<NormalLeaf>": "std::variant<NormalLeaf, VarianceLeaf>",
-    },
     "src/obliquebart/likelihood/__init__.py": {
         "from obliquebart.likelihood.gaussian import Gaussian\n": (
             "from obliquebart.likelihood.gaussian import Gaussian\n"

@@ -27,9 +27,7 @@ def load(path: Path):
 
 tutorials = load(EXTEND / "build.py")
 NEW = [Path(folder) / Path(file).name for folder, files in tutorials.NEW.items() for file in files]
-# What is compiled to see that a header is right: the file that lists the leaf models.
-COMPILED_BY = {"cpp/ensemble/variance_leaf.h": "cpp/ensemble/leaf_model.cpp"}
-CPP = sorted(COMPILED_BY.get(str(path), str(path)) for path in NEW if path.suffix != ".py")
+CPP = sorted(str(path) for path in NEW if path.suffix != ".py")
 
 
 @pytest.fixture(scope="module")
