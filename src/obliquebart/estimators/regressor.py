@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
-from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.parameters import (
     CATEGORICAL_FEATURES,
     DATES,
@@ -89,6 +89,9 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     _family = LIKELIHOODS["gaussian"]
     _saved_as = "ObliqueBARTRegressor"
 
+    noise: str
+    noise_df: float | None
+
     def __init__(
         self,
         n_trees: int = DEFAULTS.n_trees,
@@ -104,6 +107,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         k: float = DEFAULTS.k,
         nu: float | None = DEFAULTS.nu,
         sigma_quantile: float | None = DEFAULTS.sigma_quantile,
+        noise: str = DEFAULTS.noise,
         noise_df: float | None = DEFAULTS.noise_df,
         theta_prior: tuple[float, float] | None = DEFAULTS.theta_prior,
         sigma: float | None = DEFAULTS.sigma,
@@ -120,6 +124,10 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         progress: bool | Literal["auto"] = PROGRESS,
     ) -> None:
         self._assign(locals())
+
+    def _choose_likelihood(self, y: Any) -> Likelihood:  # noqa: ARG002
+        is_learned = self.noise == "student_t" and self.noise_df is None
+        return LIKELIHOODS["learned_t"] if is_learned else self._family
 
     def _set_fitted(self, fitted: Fitted) -> ObliqueBARTRegressor:
         super()._set_fitted(fitted)

@@ -27,6 +27,8 @@ Task = Literal["regression", "classification"]
 # Of the degrees of freedom of the noise. Fewer than four make the variance infinite, and above 30
 # the noise is as good as normal.
 DF_RANGE = (4, 30)
+# How the noise of numbers is modelled.
+NOISES = ("constant", "student_t")
 # How many rows an estimate of the noise is worth: a share of them, within limits. Fewer let an
 # ensemble explain noise; more would keep the noise from being learned from many rows.
 NU_SHARE = 0.1
@@ -135,6 +137,8 @@ class Hyperparameters:
     # Both None: an estimate of the noise, worth a tenth of the rows.
     nu: float | None = None
     sigma_quantile: float | None = None
+    # "student_t" learns the degrees of freedom; "constant" takes `noise_df` or an estimate.
+    noise: str = "constant"
     # Of Student's t; infinite is normal noise.
     noise_df: float | None = None
     theta_prior: tuple[float, float] | None = None
@@ -172,7 +176,8 @@ class Hyperparameters:
             k=check_number("k", self.k, 0, infinity),
             nu=_none_or_number("nu", self.nu, infinity),
             sigma_quantile=_none_or_number("sigma_quantile", self.sigma_quantile, 1),
-            noise_df=_check_df(self.noise_df),
+            noise=check_choice("noise", self.noise, NOISES),
+            noise_df=_check_df(self.noise_df, self.noise),
             theta_prior=(
                 None if self.theta_prior is None else check_pair("theta_prior", self.theta_prior)
             ),
@@ -325,8 +330,13 @@ def _given(value: Any, otherwise: Any) -> Any:
     return otherwise if value is None else value
 
 
-def _check_df(value: float | None) -> float | None:
+def _check_df(value: float | None, noise: str) -> float | None:
     """Return degrees of freedom whose distribution function is a short sum."""
+    if value == math.inf and noise == "student_t":
+        raise ValueError(
+            'noise_df=math.inf is normal noise, which noise="student_t" is not: leave noise_df out '
+            'to learn it, or use noise="constant".'
+        )
     if value is None or value == math.inf:
         return value
     low, high = DF_RANGE

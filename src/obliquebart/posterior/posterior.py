@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
-from obliquebart.likelihood import LIKELIHOODS, Given, Likelihood
+from obliquebart.likelihood import Given, Likelihood, likelihood_of
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.settings import settings_to_dict
@@ -98,7 +98,7 @@ class Posterior(PosteriorSummaries):
         cls, run: Run, encoding: Encoding, settings: _core.Settings, scale: OutcomeScale
     ) -> Posterior:
         """Join the chains of a run; if it was stopped, cut them to a common length."""
-        units = LIKELIHOODS[settings.likelihood].trace_units(scale)
+        units = likelihood_of(settings.likelihood, settings.more).trace_units(scale)
         chains = []
         for chain in run.chains:
             trace = user_trace(chain.trace, units)
@@ -124,7 +124,7 @@ class Posterior(PosteriorSummaries):
             draws.append(chain.draws)
         trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
         states = tuple(chain.state for chain in chains if chain.state is not None)
-        if not LIKELIHOODS[settings["likelihood"]].has_latents:
+        if not likelihood_of(settings["likelihood"], settings["more"]).has_latents:
             # Here the target is y, which is not stored with every chain.
             states = tuple({k: v for k, v in s.items() if k != "target"} for s in states)
         return cls(draws, trace, encoding, settings, scale, states, n_thin)
@@ -190,7 +190,7 @@ class Posterior(PosteriorSummaries):
     @property
     def likelihood(self) -> Likelihood:
         """Return how outcomes depend on f."""
-        return LIKELIHOODS[self.settings["likelihood"]]
+        return likelihood_of(self.settings["likelihood"], self.settings.get("more", {}))
 
     @property
     def n_chains(self) -> int:

@@ -133,7 +133,7 @@ def examine(
     variance = likelihood.noise_on_f(Given(f / unit, noise)).mean(axis=0)
     scaled = (f / unit).reshape(*shape, -1)
     found = measure_convergence(scaled, variance, sampled_scales(posterior))
-    predictions = (likelihood.mean(f) / unit).reshape(*shape, -1)
+    predictions = (likelihood.predictions(Given(f, noise)) / unit).reshape(*shape, -1)
     return Evidence(
         convergence=found._replace(mcse=found.mcse * unit),
         error=standard_error(predictions) * unit,
