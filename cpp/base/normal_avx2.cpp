@@ -3,6 +3,6 @@
 #include "base/student_t_lanes.h"
 
 namespace obart {
-const NormalKernels kNormalAvx2{normal_cdf, mixture, log_normal_cdf, weighted_log_normal_cdf,
-                                student_t_mixture};
+const NormalKernels kNormalAvx2{
+    normal_cdf, mixture, log_normal_cdf, weighted_log_normal_cdf, log_interval, student_t_mixture};
 }  // namespace obart

@@ -21,6 +21,8 @@ struct NormalKernels {
   // The same, each row times its weight.
   double (*weighted_log_cdf)(const float* f, const std::uint8_t* label, const float* weight,
                              float offset, float factor, std::int64_t n);
+  // The sum of log(Phi(high - factor f) - Phi(low - factor f)); low < high, either may be infinite.
+  double (*log_interval)(const float* f, float factor, double low, double high, std::int64_t n);
   // As `mixture`, of Student's t.
   void (*student_t_mixture)(const EvenStudentT& t, const float* mean, const float* inverse_scale,
                             std::int64_t n, float x, float sign, double* tail, double* density);

@@ -138,6 +138,33 @@ double Rng::normal_tail(double a) {
   }
 }
 
+// Rejection; the proposal is accepted with probability 0.3 or more. Turned so that the middle is
+// not negative: then the density falls from the point nearest to 0, and hardly so in a short
+// interval, where proposals are uniform.
+double Rng::normal_between(double a, double b) {
+  if (!(a < b)) return 0.5 * (a + b);
+  if (a + b < 0.0) return -normal_between(-b, -a);
+  constexpr double wide = 2.5;  // about the root of 2 pi
+  if (a < 0.0 && b - a > wide) {
+    for (;;) {
+      const double z = normal();
+      if (a < z && z < b) return z;
+    }
+  }
+  const double start = std::max(a, 0.0);
+  if (a >= 0.0 && (b - a) * (b + a) > 2.0) {
+    for (;;) {
+      const double z = normal_above(a);
+      if (z < b || a >= 1e8) return z;
+    }
+  }
+  for (;;) {
+    const double z = a + uniform() * (b - a);
+    const double decay = 0.5 * (z - start) * (z + start);
+    if (uniform() < det_exp(-decay)) return z;
+  }
+}
+
 // Marsaglia and Tsang (2000) for shape >= 1: d (1 + t)^3 with t = normal / sqrt(9 d), accepted if
 // log u < x^2/2 + d - d (1 + t)^3 + 3 d log(1 + t), which is d r(t).
 bool Rng::accepts_gamma(double d, double t, double u) {

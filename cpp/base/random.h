@@ -155,7 +155,11 @@ class Rng {
     return z;
   }
 
-  // The sum of n such draws. Of more than kExactSum it is a normal draw with the mean and the
+  // Standard normal given that it is between a and b, either of which may be infinite; exact in
+  // both tails. Where b is not above a, the middle of both.
+  double normal_between(double a, double b);
+
+  // The sum of n draws above a. Of more than kExactSum it is a normal draw with the mean and the
   // variance of the sum: the distribution function is off by 0.006 at the very most, and by less
   // than 0.001 where a < -1.8.
   static constexpr std::int64_t kExactSum = 512;

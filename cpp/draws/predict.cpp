@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
+#include <optional>
 #include <stdexcept>
 
 #include "draws/few_rows.h"
@@ -126,6 +128,7 @@ struct Summarise {
   double tolerance = 0.0;       // of a mixture's quantile
   std::optional<Noise> noise{};
   std::vector<MixtureQuantile> wanted{};
+  std::vector<std::int64_t> place{};  // of each draw, if those of one kind of noise go together
 
   struct Scratch {
     std::vector<float> by_row;  // kRouteRows x n_draws
@@ -163,6 +166,7 @@ struct Summarise {
 
  private:
   void add(const BlockPredictor& predictor, Scratch& s, std::int64_t d, const float* f) const {
+    const std::int64_t to = place.empty() ? d : place[static_cast<std::size_t>(d)];
     for (std::int64_t i = 0; i < predictor.n_rows(); ++i) {
       const auto k = static_cast<std::size_t>(i);
       const float value = f[i];
@@ -170,7 +174,7 @@ struct Summarise {
       const double centred = static_cast<double>(value) - s.shift[k];
       s.sum[k] += centred;
       s.squares[k] += centred * centred;
-      if (!s.by_row.empty()) s.by_row[static_cast<std::size_t>(i * draws.n_draws() + d)] = value;
+      if (!s.by_row.empty()) s.by_row[static_cast<std::size_t>(i * draws.n_draws() + to)] = value;
     }
   }
   void quantiles(Scratch& s, std::int64_t i, std::int64_t row) const {
@@ -190,6 +194,26 @@ void predict_draws(const Draws& draws, const Data& data, const PredictOptions& o
   for_blocks(draws, data, options, WriteDraws{draws, data, out});
 }
 
+namespace {
+
+// Draws in the order of their degrees of freedom, in which noise has its scales.
+std::vector<std::int64_t> by_df(const double* df, std::int64_t n_draws, Noise& noise) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(n_draws));
+  std::iota(order.begin(), order.end(), 0);
+  if (df == nullptr) return order;
+  std::stable_sort(order.begin(), order.end(),
+                   [df](std::int64_t a, std::int64_t b) { return df[a] < df[b]; });
+  for (const std::int64_t d : order) {
+    const int degrees = even_df(df[d]);
+    if (noise.groups.empty() || noise.groups.back().student_t.df != degrees)
+      noise.groups.push_back({EvenStudentT(degrees), 0});
+    ++noise.groups.back().n_draws;
+  }
+  return order;
+}
+
+}  // namespace
+
 void summarise(const Draws& draws, const Data& data, const PredictOptions& options,
                const SummaryRequest& request, const SummaryOutput& out) {
   Summarise work{draws, data, request, out};
@@ -197,16 +221,20 @@ void summarise(const Draws& draws, const Data& data, const PredictOptions& optio
     if (options.link.apply != nullptr || options.link.term != nullptr)
       throw std::invalid_argument("summarise: noise goes with the identity link only");
     Noise& noise = work.noise.emplace();
-    if (request.noise_df) noise.student_t.emplace(*request.noise_df);
-    const double unit = noise.student_t ? noise.student_t->sd() : 1.0;
+    const std::vector<std::int64_t> order = by_df(request.noise_df, draws.n_draws(), noise);
+    if (noise.groups.size() > 1) work.place.resize(order.size());
     double smallest = std::numeric_limits<double>::infinity();
-    for (std::int64_t d = 0; d < draws.n_draws(); ++d) {
+    for (std::size_t k = 0; k < order.size(); ++k) {
+      const std::int64_t d = order[k];
+      if (!work.place.empty())
+        work.place[static_cast<std::size_t>(d)] = static_cast<std::int64_t>(k);
       const double scale = request.noise_scale[d];
       if (!(scale >= 0.0))
         throw std::invalid_argument("summarise: noise_scale must not be negative");
       smallest = std::min(smallest, scale);
       noise.inverse_scale.push_back(static_cast<float>(1.0 / std::max(scale, 1e-20)));
-      const double sd = unit * scale;
+      const double df = request.noise_df == nullptr ? 0.0 : request.noise_df[d];
+      const double sd = request.noise_df == nullptr ? scale : std::sqrt(df / (df - 2.0)) * scale;
       work.noise_variance += sd * sd / static_cast<double>(draws.n_draws());
     }
     work.tolerance = 1e-3 * smallest;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "draws/draws.h"
@@ -24,7 +23,8 @@ struct SummaryRequest {
   std::vector<double> quantiles;  // increasing, in [0, 1]
   // n_draws entries: of the mixture of f_d + noise_scale_d e, not of f_d
   const double* noise_scale = nullptr;
-  std::optional<int> noise_df{};  // of e, if it is Student's t; otherwise it is normal
+  // As many: the degrees of freedom of e, if it is Student's t; otherwise it is normal.
+  const double* noise_df = nullptr;
 };
 struct SummaryOutput {
   double* mean;       // n_rows

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <limits>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,15 +40,22 @@ double bisected_quantile(double q, const Cdf& below) {
 
 // The noise of outcomes, normal or Student's t, with one scale per draw.
 struct Noise {
+  // Draws with the same degrees of freedom.
+  struct Group {
+    EvenStudentT student_t;
+    std::size_t n_draws;
+  };
   std::vector<float> inverse_scale;
-  std::optional<EvenStudentT> student_t;
+  std::vector<Group> groups{};  // of consecutive draws; none if the noise is normal
 
-  // Of noise with standard deviation one.
+  // Of noise with standard deviation one; with several groups, that of the largest.
   double quantile(double q) const {
-    if (student_t)
-      return bisected_quantile(q, [&](double z) { return student_t->below(z); }) / student_t->sd();
-    return bisected_quantile(q,
-                             [](double z) { return 0.5 * std::erfc(-z * 0.70710678118654752440); });
+    if (groups.empty())
+      return bisected_quantile(
+          q, [](double z) { return 0.5 * std::erfc(-z * 0.70710678118654752440); });
+    const auto smaller = [](const Group& a, const Group& b) { return a.n_draws < b.n_draws; };
+    const EvenStudentT& t = std::max_element(groups.begin(), groups.end(), smaller)->student_t;
+    return bisected_quantile(q, [&](double z) { return t.below(z); }) / t.sd();
   }
 
   struct Point {
@@ -57,16 +63,26 @@ struct Noise {
   };
   // Of the mixture with these means; see NormalKernels.
   Point mixture(std::span<const float> mean, double x, double sign) const {
-    const auto n = static_cast<std::int64_t>(mean.size());
     const auto at = static_cast<float>(x);
     const auto side = static_cast<float>(sign);
     const NormalKernels& kernels = normal_kernels();
     Point point{};
-    if (student_t)
-      kernels.student_t_mixture(*student_t, mean.data(), inverse_scale.data(), n, at, side,
-                                &point.tail, &point.density);
-    else
-      kernels.mixture(mean.data(), inverse_scale.data(), n, at, side, &point.tail, &point.density);
+    if (groups.empty()) {
+      kernels.mixture(mean.data(), inverse_scale.data(), static_cast<std::int64_t>(mean.size()), at,
+                      side, &point.tail, &point.density);
+      return point;
+    }
+    std::size_t first = 0;
+    for (const Group& group : groups) {
+      Point part{};
+      kernels.student_t_mixture(group.student_t, mean.data() + first, inverse_scale.data() + first,
+                                static_cast<std::int64_t>(group.n_draws), at, side, &part.tail,
+                                &part.density);
+      const double share = static_cast<double>(group.n_draws) / static_cast<double>(mean.size());
+      point.tail += share * part.tail;
+      point.density += share * part.density;
+      first += group.n_draws;
+    }
     return point;
   }
 };

@@ -193,6 +193,16 @@ void Ensemble::scale_outputs(double factor) {
   }
 }
 
+void Ensemble::shift_outputs(double shift) {
+  const double part = shift / static_cast<double>(trees.size());
+  for (Tree& tree : trees)
+    for (int c = 0; c < tree.n_leaves(); ++c) {
+      float& output = tree.leaf_node(c).output;
+      output = static_cast<float>(static_cast<double>(output) + part);
+    }
+  for (std::int64_t i = 0; i < data.n_rows(); ++i) target[static_cast<std::size_t>(i)] += shift;
+}
+
 // ---- trees taken out and put back --------------------------------------------------------------
 
 Draws Ensemble::to_draws() const {

@@ -93,6 +93,9 @@ struct Ensemble {
   void refresh_residual(Backend& backend, const std::atomic<bool>* stop = nullptr);
   // All outputs times a factor, and the residual with them.
   void scale_outputs(double factor);
+  // Of an ensemble of sums: all of f moves by so much, an equal part in each tree, and the target
+  // with it.
+  void shift_outputs(double shift);
 
   Draws to_draws() const;
   void save_trees(TreesRecord& record) const;

@@ -17,8 +17,10 @@
 #define OBART_LIKELIHOODS(X) \
   X(gaussian)                \
   X(student_t)               \
+  X(learned_t)               \
   X(probit)                  \
   X(weighted_probit)         \
+  X(ordinal)                 \
   X(varying_noise)           \
   X(none)
 
@@ -90,6 +92,8 @@ class Likelihood {
   virtual Scaling scaling() const { return {8192, 0.1}; }
   virtual void begin_scaling(const Ensembles& ensembles, std::size_t e, double sigma);
   virtual double log_scaled(double factor) const;
+  // All outputs have been multiplied by this factor; so are scales that log_scaled has scaled too.
+  virtual void end_scaling(double /*factor*/) {}
 
   // What the likelihood has of its own: scales to be traced, and fields of the state (scales, and
   // latents that a sweep does not draw before it uses them).

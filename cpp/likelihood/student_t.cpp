@@ -1,17 +1,25 @@
-// y = f + sigma e / sqrt(weight), e ~ Student's t with fixed degrees of freedom. Given a latent
-// w ~ Gamma(df / 2, df / 2) that is N(f, sigma^2 / (weight w)): rows far from f count less.
+// y = f + sigma e / sqrt(weight), e ~ Student's t. Given a latent w ~ Gamma(df / 2, df / 2) that is
+// N(f, sigma^2 / (weight w)): rows far from f count less. The degrees of freedom are given, or
+// drawn from a grid.
+#include <algorithm>
+
 #include "base/even_student_t.h"
 #include "base/planted_bugs.h"
+#include "likelihood/learned_df.h"
 #include "likelihood/likelihood.h"
 
 namespace obart {
 namespace {
 
-class StudentT final : public Likelihood {
+class StudentT : public Likelihood {
  public:
   StudentT(const Data& data, const Settings& settings)
       : Likelihood(settings.likelihood),
         df_(even_df(settings.likelihood.required("df"))),
+        given_(static_cast<std::size_t>(data.n_rows()), 1.0) {}
+  StudentT(const Data& data, const Settings& settings, double df)
+      : Likelihood(settings.likelihood),
+        df_(df),
         given_(static_cast<std::size_t>(data.n_rows()), 1.0) {}
 
   void set_weights(const double* weights, Ensembles&) override {
@@ -48,12 +56,40 @@ class StudentT final : public Likelihood {
 
   std::vector<NamedScale> scales() const override { return {{"df", df_}}; }
 
- private:
+ protected:
   double df_;
   std::vector<double> given_;  // the user's weights
 };
 
+class LearnedT final : public StudentT {
+ public:
+  LearnedT(const Data& data, const Settings& settings)
+      : StudentT(data, settings, LearnedDf::kFirst), learned_(settings.likelihood) {}
+
+  // The weights go with the degrees of freedom, and what follows in the sweep goes with them.
+  void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
+    StudentT::draw_scales(ensembles, sigma, rng);
+    const float* residual = ensembles[0].residual.data();
+    const auto square = [&](std::size_t row) {
+      const auto r = static_cast<double>(residual[row]);
+      return given_[row] * r * r;
+    };
+    df_ = learned_.draw(df_, given_.size(), square, sigma, rng);
+    if (!OBART_BUG(t_weights_stale)) prepare(ensembles, 0, sigma, rng);
+  }
+
+  void draw_prior_scales(Rng& rng) override { df_ = learned_.draw_prior(rng); }
+  void add_fields(std::vector<Field>& fields) override { fields.push_back(LearnedDf::field(&df_)); }
+
+ private:
+  LearnedDf learned_;
+};
+
 }  // namespace
+
+std::unique_ptr<Likelihood> make_learned_t(const Data& data, const Settings& settings) {
+  return std::make_unique<LearnedT>(data, settings);
+}
 
 std::unique_ptr<Likelihood> make_student_t(const Data& data, const Settings& settings) {
   return std::make_unique<StudentT>(data, settings);

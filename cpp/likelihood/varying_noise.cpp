@@ -1,9 +1,11 @@
 // y ~ N(f(x), sigma^2 / (w h(x))): the first ensemble is f, the second the factor h of the
 // precision, a product over its trees. With h = 1 that is constant noise.
 #include <algorithm>
+#include <optional>
 
 #include "base/even_student_t.h"
 #include "base/planted_bugs.h"
+#include "likelihood/learned_df.h"
 #include "likelihood/likelihood.h"
 
 namespace obart {
@@ -13,9 +15,13 @@ class VaryingNoise final : public Likelihood {
  public:
   VaryingNoise(const Data& data, const Settings& settings)
       : Likelihood(settings.likelihood),
-        df_(even_df(settings.likelihood.required("df"))),
         given_(static_cast<std::size_t>(data.n_rows()), 1.0),
-        latent_(given_.size(), 1.0) {}
+        latent_(given_.size(), 1.0) {
+    if (settings.likelihood.more.contains("df_rate"))
+      learned_.emplace(settings.likelihood);
+    else
+      df_ = even_df(settings.likelihood.required("df"));
+  }
 
   std::size_t n_ensembles() const override { return 2; }
 
@@ -44,8 +50,20 @@ class VaryingNoise final : public Likelihood {
   // sigma is that of constant noise with the weights w h.
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (!OBART_BUG(varying_weights_stale)) write_weights(ensembles);
-    if (settings().sigma_fixed) return;
-    sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng);
+    if (!settings().sigma_fixed)
+      sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng);
+    if (!learned_) return;
+    const auto square = [&](std::size_t row) { return squared_error(ensembles, row); };
+    df_ = learned_->draw(df_, given_.size(), square, sigma, rng);
+    draw_latents(ensembles, sigma, rng);
+    write_weights(ensembles);
+  }
+
+  void draw_prior_scales(Rng& rng) override {
+    if (learned_) df_ = learned_->draw_prior(rng);
+  }
+  void add_fields(std::vector<Field>& fields) override {
+    if (learned_) fields.push_back(LearnedDf::field(&df_));
   }
 
   std::vector<NamedScale> scales() const override { return {{"df", df_}}; }
@@ -61,14 +79,18 @@ class VaryingNoise final : public Likelihood {
     return static_cast<double>(h.residual[row]) / h.target[row];
   }
 
+  // w h r^2.
+  double squared_error(const Ensembles& ensembles, std::size_t row) const {
+    const auto r = static_cast<double>(ensembles[0].residual[row]);
+    return given_[row] * factor(ensembles[1], row) * r * r;
+  }
+
   // Gamma((df + 1) / 2, (df + w h r^2 / sigma^2) / 2).
   void draw_latents(const Ensembles& ensembles, double sigma, Rng& rng) {
-    const float* residual = ensembles[0].residual.data();
     const GammaShape shape(0.5 * (OBART_BUG(varying_shape_without_row) ? df_ : df_ + 1.0));
     const double scale = 1.0 / (sigma * sigma);
     for (std::size_t row = 0; row < given_.size(); ++row) {
-      const auto r = static_cast<double>(residual[row]);
-      const double z2 = scale * given_[row] * factor(ensembles[1], row) * r * r;
+      const double z2 = scale * squared_error(ensembles, row);
       latent_[row] = rng.gamma(shape) / (0.5 * (df_ + z2));
     }
   }
@@ -93,7 +115,8 @@ class VaryingNoise final : public Likelihood {
     }
   }
 
-  double df_;
+  double df_ = LearnedDf::kFirst;
+  std::optional<LearnedDf> learned_;
   std::vector<double> given_;   // the user's weights
   std::vector<double> latent_;  // of the rows
 };

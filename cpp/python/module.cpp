@@ -167,11 +167,13 @@ nb::ndarray<nb::numpy, float> predict(const Draws& draws, const Data& data, cons
 
 nb::dict summary(const Draws& draws, const Data& data, const std::string& link, double offset,
                  std::vector<double> quantiles, std::optional<DoubleVector> noise_scale,
-                 std::optional<double> noise_df, std::int64_t n_threads) {
+                 std::optional<DoubleVector> noise_df, std::int64_t n_threads) {
   const auto n = static_cast<std::size_t>(data.n_rows());
   if (draws.n_draws() == 0) throw nb::value_error("summarise: there are no draws");
   if (noise_scale && noise_scale->shape(0) != static_cast<std::size_t>(draws.n_draws()))
     throw nb::value_error("noise_scale must have one entry per draw");
+  if (noise_df && noise_df->shape(0) != static_cast<std::size_t>(draws.n_draws()))
+    throw nb::value_error("noise_df must have one entry per draw");
   const std::size_t n_quantiles = quantiles.size();
   for (const double q : quantiles)
     if (!(q >= 0.0 && q <= 1.0)) throw nb::value_error("quantiles must be in [0, 1]");
@@ -180,7 +182,7 @@ nb::dict summary(const Draws& draws, const Data& data, const std::string& link, 
   std::vector<double> at(n * n_quantiles);
   const PredictOptions options{find_link(link), offset, n_threads};
   SummaryRequest request{std::move(quantiles), noise_scale ? noise_scale->data() : nullptr};
-  if (noise_df) request.noise_df = even_df(*noise_df);
+  if (noise_df) request.noise_df = noise_df->data();
   {
     const nb::gil_scoped_release unlocked;
     summarise(draws, data, options, request, {mean.data(), sd.data(), at.data()});

@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include "base/normal_kernels.h"
 #include "base/random.h"
 #include "model/lp.h"
 #include "python/arrays.h"
@@ -76,6 +77,13 @@ NB_MODULE(_probes, m) {
   m.def("partition_keys", &partition_keys, "sampler"_a, "n_sweeps"_a);
   m.def("det_log", map(&det_log), "x"_a);
   m.def("det_exp", map(&det_exp), "x"_a);
+  m.def(
+      "log_interval",
+      [](In<float, 1> f, float factor, double low, double high) {
+        return normal_kernels().log_interval(f.data(), factor, low, high,
+                                             static_cast<std::int64_t>(f.shape(0)));
+      },
+      "f"_a, "factor"_a, "low"_a, "high"_a);
   nb::class_<Rng>(m, "Rng", "The chains' random numbers.")
       .def(nb::init<std::uint64_t, std::uint64_t>(), "seed"_a, "stream"_a)
       .def("next",
@@ -101,6 +109,10 @@ NB_MODULE(_probes, m) {
       .def("normal_above",
            [](Rng& r, double a, std::int64_t n) {
              return fill<double>(n, [&] { return r.normal_above(a); });
+           })
+      .def("normal_between",
+           [](Rng& r, double a, double b, std::int64_t n) {
+             return fill<double>(n, [&] { return r.normal_between(a, b); });
            })
       .def("below", [](Rng& r, std::uint32_t k, std::int64_t n) {
         return fill<std::uint32_t>(n, [&] { return r.below(k); });

@@ -77,6 +77,7 @@ void update_leaf_sd(ChainState& state, std::size_t e) {
     const double factor = draw_factor(state, e);
     ensemble.leaf_sd *= factor;
     ensemble.scale_outputs(factor);
+    state.likelihood->end_scaling(factor);
   }
   ensemble.leaf_sd = std::visit(
       [&]<class Leaf>(const Leaf&) {

@@ -23,6 +23,10 @@ class CheckpointWarning(UserWarning):
     """A checkpoint could not be written; the fit continues, and the previous checkpoint is kept."""
 
 
+class ClassOrderWarning(UserWarning):
+    """Ordered classes are text without an order of its own, so that of the alphabet is used."""
+
+
 class ConstantOutcomeWarning(UserWarning):
     """All training outcomes are equal, so the model predicts a constant without uncertainty."""
 

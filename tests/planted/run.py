@@ -57,6 +57,14 @@ TESTS = {
             "Student's t, five trees, both kinds, weighted, leaf_sd sampled",
         ],
     ),
+    "ordered classes": (
+        "tests/exact/test_ordinal.py::test_sweeps_keep_the_prior",
+        ["three classes", "five classes, no joint scale"],
+    ),
+    "learned tails": (
+        "tests/exact/test_learned_t.py::test_sweeps_keep_the_prior",
+        ["one scale", "fixed sigma"],
+    ),
     "core's prior": (
         "tests/exact/test_prior_invariance.py::test_prior_of_the_core",
         ["two columns, all moves, missing values, empty leaves", "categorical only"],

@@ -449,8 +449,11 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         """Run the chains of all posteriors and show their progress."""
         outcome, likelihood = problem.outcome, problem.outcome.likelihood
         units = likelihood.trace_units(outcome.scale)
-        sampled = [scalar for scalar in likelihood.noise if scalar.sampled]
-        shown = {scalar.name: (scalar.symbol, units[scalar.name]) for scalar in sampled}
+        shown = {
+            scalar.name: (scalar.symbol, units.get(scalar.name, 1.0))
+            for scalar in likelihood.noise
+            if scalar.sampled and scalar.in_progress
+        }
         progress = [
             FitProgress(self.progress, request.schedule.n_sweeps, shown, title)
             for title, request in zip(likelihood.titles(outcome.classes), requests, strict=True)

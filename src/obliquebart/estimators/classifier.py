@@ -1,4 +1,4 @@
-"""Classification, with one model per class if there are more than two."""
+"""Classification: of two classes, of several, and of classes that have an order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.explain.evaluation import class_codes
-from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.likelihood import LIKELIHOODS, Likelihood
+from obliquebart.likelihood.ordinal import Ordinal
 from obliquebart.model.class_weight import ClassWeight, check_class_weight, class_weights
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
@@ -32,7 +33,8 @@ from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.posterior import FloatArray, Posterior, check_quantiles
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
-from obliquebart.validation import check_labels, check_number, count_rows
+from obliquebart.table.frames import category_order
+from obliquebart.validation import check_choice, check_labels, check_number, count_rows
 
 LENGTH = RUN_LENGTHS["classification"]
 
@@ -44,7 +46,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     Two classes: P(y = 1) = Phi(offset + f(x)), sampled by the data augmentation of Albert and
     Chib. More than two classes: one such model per class against the rest; in each draw the
     probabilities are divided by their sum. That is a convenience, not a joint model of the
-    classes.
+    classes. Ordered classes: one model for all of them, P(y <= k) = Phi(cut_k - f(x)), whose cuts
+    are sampled.
 
     Parameters
     ----------
@@ -53,6 +56,11 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     leaf_sd : float or None
         A number fixes the prior standard deviation of a leaf output on the probit scale. None
         samples it, with prior mode 3 / (k sqrt(n_trees)); "paper" fixes it there.
+    ordered : bool or "auto"
+        Whether the classes have an order, such as grades. "auto": if y is an ordered categorical
+        (of pandas, or an Enum of polars), whose order is then that of `classes_`. True: also other
+        labels, in sorted order; for text that is the order of the alphabet, and `fit` warns. Two
+        classes are the same model with and without an order.
     class_weight : dict, "balanced" or None
         Factors for the class probabilities, which are then divided by their sum. Labels missing
         from a dictionary have weight 1. "balanced" gives a class with n_k of the n training rows
@@ -62,14 +70,17 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted.
+        The labels, sorted; those of an ordered categorical are in its order, without categories
+        that no row has.
     class_weight_ : ndarray of shape (n_classes,) or None
         The weights of the classes, or None if `class_weight` is None.
     posteriors_ : dict of label to Posterior
         With more than two classes, one posterior per class, in the order of `classes_`. With two
-        classes, that of the second label. Empty with a single class.
+        classes, that of the second label. With ordered classes, every label has the same one.
+        Empty with a single class.
     posterior_ : Posterior
-        The only posterior of a model with two classes.
+        The only posterior of a model with two classes, or with ordered classes. In the latter case,
+        `posterior_.trace` has the cuts as `cut.1`, `cut.2` and so on.
     feature_importances_ : ndarray of shape (n_features,)
         Shares of `importance()`, scaled to sum to one; computed on first access.
     n_features_in_ : int
@@ -88,7 +99,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     A row with `sample_weight` w contributes p^w to the likelihood, where p is the probability of
     its label. A row of weight 3 is equivalent to three identical rows, and a row of weight 0 is
     ignored. Weights need not be integers, but other weights make sweeps slower, and small weights
-    slow down mixing.
+    slow down mixing. With ordered classes, weights must be integers.
 
     `class_weight` changes the base rates, or the costs of errors, but not the posterior. The fit
     uses all rows unchanged. `predict`, `predict_proba`, `predict_interval` and `predict_quantile`
@@ -110,6 +121,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     _family = LIKELIHOODS["probit"]
     _saved_as = "ObliqueBARTClassifier"
 
+    ordered: bool | Literal["auto"]
+
     def __init__(
         self,
         n_trees: int = DEFAULTS.n_trees,
@@ -127,6 +140,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         theta: float | None = DEFAULTS.theta,
         leaf_sd: float | None = DEFAULTS.leaf_sd,
         min_samples_leaf: int | None = DEFAULTS.min_samples_leaf,
+        ordered: bool | Literal["auto"] = "auto",
         class_weight: ClassWeight = None,
         categorical_features: Any = CATEGORICAL_FEATURES,
         dates: Literal["auto"] | None = DATES,
@@ -147,15 +161,29 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         # With two classes, the first needs no posterior.
         modelled = self.classes_[1:] if n_classes == 2 else self.classes_
         self.posteriors_: dict[Any, Posterior] = dict(
-            zip(modelled.tolist(), fitted.parts, strict=n_classes > 1)
+            zip(modelled.tolist(), self._by_class(fitted), strict=n_classes > 1)
         )
         self._probabilities = ClassProbabilities(
             fitted.parts, n_classes, fitted.n_draws, fitted.class_weights
         )
         return self
 
+    @staticmethod
+    def _by_class(fitted: Fitted) -> list[Posterior]:
+        """Return the posterior of each class that has one."""
+        if fitted.likelihood.joint_classes and fitted.classes is not None:
+            return fitted.posteriors * len(fitted.classes)
+        return fitted.posteriors
+
+    def _choose_likelihood(self, y: Any) -> Likelihood:
+        order = category_order(y)
+        if self.ordered is True or (self.ordered == "auto" and order is not None):
+            return Ordinal(order=order)
+        return self._family
+
     def _checked_parameters(self) -> tuple[CheckedHyperparameters, RunLength]:
         check_class_weight(self.class_weight)
+        check_choice("ordered", self.ordered, ("auto", True, False))
         return super()._checked_parameters()
 
     def _class_weights(self, outcome: Outcome) -> FloatArray | None:
@@ -163,15 +191,14 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
 
     @property
     def posterior_(self) -> Posterior:
-        """The draws of a model with two classes."""
-        posteriors: dict[Any, Posterior] = self.__dict__.get("posteriors_", {})
-        if len(posteriors) != 1:
+        """The draws of a model with two classes, or with ordered classes."""
+        fitted: Fitted | None = self.__dict__.get("_fitted")
+        if fitted is None or len(fitted.posteriors) != 1:
             raise AttributeError(
-                "posterior_ exists only for a fitted model with two classes. With more classes, "
-                "use posteriors_[label]."
+                "posterior_ exists only for a fitted model with two classes, or with ordered "
+                "classes. Otherwise, use posteriors_[label]."
             )
-        (only,) = posteriors.values()
-        return only
+        return fitted.posteriors[0]
 
     @with_shared_parameters
     def predict(self, X: Any) -> Any:
@@ -267,7 +294,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         if observed.y is not None:
             labels = check_labels(observed.y, count_rows(X, type(self).__name__))
             observed = observed._replace(y=class_codes(labels, self.classes_))
-        if len(self.classes_) == 2:
+        if len(self._fitted.posteriors) == 1:
             return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
         return classes_to_arviz(
             self.posteriors_, self._probabilities, X, observed, rows, self.n_jobs

@@ -48,8 +48,9 @@ class Explaining:
         The share of a column is the fraction of the variance of the predictions that is lost when
         its values are shuffled among the rows: 0 if the column does not matter, 1 if predictions
         depend on nothing else. Interactions count for every column involved, so shares can sum to
-        more than 1. Predictions are f, or class probabilities. With more than two classes, one
-        ranking covers all of them; ``posteriors_[label].importance(X)`` gives the ranking of one
+        more than 1. Predictions are f, or class probabilities; for ordered classes f, whose larger
+        values make higher classes more probable. With more than two classes, one ranking covers all
+        of them; ``posteriors_[label].importance(X)`` gives the ranking of one
         class against the rest.
 
         Parameters

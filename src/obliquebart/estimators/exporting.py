@@ -32,7 +32,8 @@ class Exporting(ABC):
         """Convert the draws for ArviZ: `az.plot_trace`, `az.summary`, `az.loo`, `az.compare`.
 
         With more than two classes, theta, leaf_sd, f and p have a dimension `class`, with the
-        labels as coordinates. p contains the probabilities of `predict_proba`. Outcomes are class
+        labels as coordinates. p contains the probabilities of `predict_proba`. Ordered classes have
+        one f, and the cuts between them. Outcomes are class
         indices in the order of `classes_`; with two classes, 0 and 1.
 
         Parameters

@@ -30,7 +30,11 @@ LENGTH = RUN_LENGTHS["regression"]
 
 
 # The likelihood of each choice of `noise`.
-NOISE_LIKELIHOODS = {"constant": "gaussian", "varying": "varying_noise"}
+NOISE_LIKELIHOODS = {
+    "constant": "gaussian",
+    "student_t": "learned_t",
+    "varying": "varying_noise",
+}
 
 
 @with_shared_parameters
@@ -99,6 +103,9 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     _family = LIKELIHOODS["gaussian"]
     _saved_as = "ObliqueBARTRegressor"
 
+    noise: str
+    noise_df: float | None
+
     def __init__(
         self,
         n_trees: int = DEFAULTS.n_trees,
@@ -114,7 +121,7 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         k: float = DEFAULTS.k,
         nu: float | None = DEFAULTS.nu,
         sigma_quantile: float | None = DEFAULTS.sigma_quantile,
-        noise: Literal["constant", "varying"] = DEFAULTS.noise,
+        noise: Literal["constant", "student_t", "varying"] = DEFAULTS.noise,
         n_noise_trees: int = DEFAULTS.n_noise_trees,
         noise_df: float | None = DEFAULTS.noise_df,
         theta_prior: tuple[float, float] | None = DEFAULTS.theta_prior,
@@ -134,7 +141,8 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         self._assign(locals())
 
     def _choose_likelihood(self, y: Any) -> Likelihood:  # noqa: ARG002
-        return LIKELIHOODS[NOISE_LIKELIHOODS[self.noise]]
+        is_fixed_t = self.noise == "student_t" and self.noise_df is not None
+        return self._family if is_fixed_t else LIKELIHOODS[NOISE_LIKELIHOODS[self.noise]]
 
     def _set_fitted(self, fitted: Fitted) -> ObliqueBARTRegressor:
         super()._set_fitted(fitted)

@@ -285,12 +285,17 @@ def column_effect(
         high=high,
         draws=draws,
         n_rows=grid.n_rows[order],
-        classes=tuple(classes),
+        classes=tuple(classes) or _numbers_of_classes(draws),
         is_probability=posteriors[0].likelihood.has_classes,
         centered=centered,
         coverage=1.0 - 2.0 * tail,
         n_left_out=_n_left_out(encoding.columns[j], grid),
     )
+
+
+def _numbers_of_classes(draws: FloatArray) -> tuple[int, ...]:
+    """Return what distinguishes the curves of a posterior that does not know its labels."""
+    return tuple(range(draws.shape[2])) if draws.ndim == 3 else ()
 
 
 def _curves(replaced: Replaced, centered: bool) -> FloatArray:

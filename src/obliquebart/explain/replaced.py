@@ -2,7 +2,8 @@
 
 Importances replace it by the values of other rows, effects by constants. Predictions are f, or
 probabilities; with more than two classes they sum to one. The engine does the work and does not
-re-evaluate trees that do not use the column.
+re-evaluate trees that do not use the column. Where one posterior has all classes, importances are
+those of f, and effects on the probabilities are computed here.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
+from obliquebart.likelihood import Given
 from obliquebart.posterior.diagnostics import choose_rows
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
@@ -83,7 +85,36 @@ class Sampled:
 
     def fixed(self, grid: EncodedTable, column: int) -> Replaced:
         """Replace a column, numbered in the engine's order, by each of its values in a grid."""
+        if self._posteriors[0].likelihood.joint_classes:
+            return self._fixed_classes(grid, column)
         return self._call(_core.fix_column, grid=grid.to_core(), column=column)
+
+    def _fixed_classes(self, grid: EncodedTable, column: int) -> Replaced:
+        """Do the same for the probabilities of all classes of the only posterior."""
+        thinned = self._posteriors[0]._take(self.index.astype(np.intp))
+        before = self._probabilities(thinned, self.table)
+        changes = [
+            self._probabilities(thinned, _with_value(self.table, grid, column, i)) - before
+            for i in range(grid.n_rows)
+        ]
+        return Replaced(
+            before.mean(axis=1),
+            before.var(axis=1),
+            np.stack([change.mean(axis=1) for change in changes], axis=1),
+            np.stack([(change**2).mean(axis=1) for change in changes], axis=1),
+        )
+
+    def _probabilities(self, posterior: Posterior, table: EncodedTable) -> FloatArray:
+        """Return draws of the probabilities, shape (draws, rows, classes)."""
+        likelihood = posterior.likelihood
+        noise = likelihood.noise_of(posterior.trace)
+        return np.concatenate(
+            [
+                likelihood.class_probabilities(Given(f, noise))
+                for _, f in posterior.blocks(table, self._n_jobs)
+            ],
+            axis=1,
+        )
 
     def _call(self, engine: Callable[..., dict[str, Any]], **by: Any) -> Replaced:
         """Call the engine for some draws at a time, so that Ctrl-C works."""
@@ -104,6 +135,16 @@ class Sampled:
         return Replaced(
             first.scale.location + unit * mean, unit**2 * variance, unit * change, unit**2 * square
         )
+
+
+def _with_value(table: EncodedTable, grid: EncodedTable, column: int, i: int) -> EncodedTable:
+    """Return a table whose rows all have the value of row i of a grid in one column."""
+    x_cont, x_cat = table.x_cont.copy(), table.x_cat.copy()
+    if column < table.p_cont:
+        x_cont[column] = grid.x_cont[column, i]
+    else:
+        x_cat[column - table.p_cont] = grid.x_cat[column - table.p_cont, i]
+    return EncodedTable(x_cont, x_cat, table.n_levels)
 
 
 def engine_order(encoding: Encoding) -> NDArray[np.intp]:

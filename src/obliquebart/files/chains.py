@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from obliquebart import _core
 from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import ArrayReader, Arrays
-from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.likelihood import likelihood_of
 from obliquebart.model.settings import ensemble_prefix
 from obliquebart.posterior.draws import Columns, draws_from_arrays
 from obliquebart.posterior.packing import unpack_draws
@@ -81,7 +81,7 @@ class ChainReader:
         rate_prefix: str,
     ) -> Trace:
         """Return a trace; its acceptance rates have the moves' names after `rate_prefix`."""
-        noise = LIKELIHOODS[self._settings.likelihood].noise
+        noise = likelihood_of(self._settings.likelihood, self._settings.more).noise
         of_ensemble = {**TRACE, **{rate_prefix + move: SHARE for move in _core.MOVES}}
         ranges = {
             **{scalar.name: (-np.inf, np.inf) for scalar in noise},

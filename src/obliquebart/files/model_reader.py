@@ -96,6 +96,10 @@ def read_model(data: bytes) -> StoredModel:
     packed = header["schema"] >= PACKED_SCHEMA
     model = _Model(encoding, likelihood, classes, _size(header, "n_draws"), n_thin, packed)
     posteriors = _read_posteriors(field(header, "posteriors", list), reader, model)
+    if likelihood.joint_classes:
+        # It knows how many classes there are.
+        likelihood = posteriors[0].likelihood
+        model = model._replace(likelihood=likelihood)
     information = field(header, "training", dict)
     fingerprint = _read_fingerprint(field(information, "fingerprint", dict))
     training = None
@@ -204,11 +208,11 @@ def _read_labels(header: dict[str, Any]) -> NDArray[Any]:
             labels = np.array(values, np.int64).astype(dtype)
         else:
             labels = np.array(values, dtype)
-        is_sorted = bool((labels[:-1] < labels[1:]).all())
+        is_distinct = len(np.unique(labels)) == len(labels)
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"its class labels cannot be read: {error!s:.200}") from error
-    if not is_sorted or len(labels) == 0 or (dtype[0] == "f" and not np.isfinite(labels).all()):
-        raise ModelFileError("its class labels are not sorted and distinct")
+    if not is_distinct or len(labels) == 0 or (dtype[0] == "f" and not np.isfinite(labels).all()):
+        raise ModelFileError("its class labels are not distinct")
     return labels
 
 
@@ -239,12 +243,18 @@ def _read_posterior(entry: Any, prefix: str, reader: ArrayReader, model: _Model)
         raise ModelFileError(
             f"its likelihood is {prior['likelihood']!r}, which is none of {model.likelihood.task}"
         )
+    likelihood = likelihood.with_settings(prior.get("more", {}))
+    is_joint = likelihood.joint_classes
+    if is_joint != model.likelihood.joint_classes or not likelihood.fits(model.classes):
+        raise ModelFileError("its likelihood is not that of its classes")
     scale = _read_scale(field(entry, "outcome", dict))
     chains = ChainReader(reader, settings_from_dict(prior), model.encoding)
     ensembles, trace = _read_draws(chains, prefix, entry, model)
     if set(prior) != CONSTANT_PRIOR:
         if not trace["sigma"].all():
             raise ModelFileError(f"{prefix}trace.sigma is zero somewhere")
+        if not likelihood.are_scalars(trace):
+            raise ModelFileError(f"{prefix}trace has noise that is out of range")
         for scalar in likelihood.noise:
             if not scalar.sampled and (trace[scalar.name] != prior["more"][scalar.name]).any():
                 raise ModelFileError(f"{prefix}trace.{scalar.name} is not that of its prior")

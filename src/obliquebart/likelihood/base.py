@@ -27,6 +27,8 @@ class NoiseScalar(NamedTuple):
     """On the progress line and in pictures."""
     sampled: bool = True
     """Whether it changes from draw to draw; otherwise the progress line leaves it out."""
+    in_progress: bool = True
+    """Whether the progress line has room for it."""
 
 
 class CheckedOutcome(NamedTuple):
@@ -56,8 +58,8 @@ class Noise(NamedTuple):
 
     scale: FloatArray
     """Per draw, in the engine's units; the standard deviation of normal noise."""
-    df: float | None = None
-    """Degrees of freedom of Student's t; None for normal noise."""
+    df: FloatArray | None = None
+    """Degrees of freedom of Student's t, per draw; None for normal noise."""
 
 
 class Likelihood(ABC):
@@ -88,12 +90,14 @@ class Likelihood(ABC):
         Whether every class has an ensemble, and one chain has them all.
     other_link : str
         The engine's name of the map from the ensembles after the first to `noise_at_rows`.
+    joint_classes : bool
+        Whether one posterior has the probabilities of all classes, `class_probabilities`.
     """
 
     name: ClassVar[str]
     task: ClassVar[Task]
     link: ClassVar[str]
-    noise: ClassVar[tuple[NoiseScalar, ...]] = ()
+    noise: tuple[NoiseScalar, ...] = ()
     has_latents: ClassVar[bool]
     target_dtype: ClassVar[DTypeLike]
     boundary: ClassVar[float | None] = None
@@ -101,15 +105,16 @@ class Likelihood(ABC):
     is_joint: ClassVar[bool] = False
     other_link: ClassVar[str] = "identity"
 
-    @property
-    def of_a_constant(self) -> str:
-        """The likelihood of a model whose outcomes are all equal: one with a single ensemble."""
-        return self.name
+    joint_classes: ClassVar[bool] = False
 
     @property
     def has_classes(self) -> bool:
         """Whether outcomes are labels."""
         return self.task == "classification"
+
+    def with_settings(self, more: Mapping[str, float]) -> Likelihood:
+        """Return the likelihood with the settings that it alone has in the engine."""
+        return self
 
     # ---- a data file -----------------------------------------------------------------------------
 
@@ -151,6 +156,14 @@ class Likelihood(ABC):
     def are_more(self, values: NDArray[Any], more: tuple[FloatArray, ...]) -> bool:
         """Say whether the same holds for the other numbers of the outcomes."""
         return all(bool(np.isfinite(column).all()) for column in more)
+
+    def fits(self, classes: NDArray[Any] | None) -> bool:
+        """Say whether this may be the likelihood of a model with these classes."""
+        return True
+
+    def are_scalars(self, noise: Mapping[str, FloatArray]) -> bool:
+        """Say whether draws from a file may be those of the noise's scalars."""
+        return True
 
     @abstractmethod
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:
@@ -233,6 +246,14 @@ class Likelihood(ABC):
     @abstractmethod
     def mean(self, f: FloatArray) -> FloatArray:
         """Return the mean of an outcome."""
+
+    def predictions(self, given: Given) -> FloatArray:
+        """Return what users see: the mean, or the probabilities of all classes."""
+        return self.class_probabilities(given) if self.joint_classes else self.mean(given.f)
+
+    def class_probabilities(self, given: Given) -> FloatArray:
+        """Return the probabilities of all classes, in a last dimension, if `joint_classes`."""
+        raise NotImplementedError
 
     @abstractmethod
     def variance(self, given: Given) -> FloatArray:

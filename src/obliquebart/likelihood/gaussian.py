@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +31,7 @@ class Gaussian(Likelihood):
     name = "gaussian"
     task = "regression"
     link = "identity"
-    noise: ClassVar[tuple[NoiseScalar, ...]] = (NoiseScalar("sigma", "σ"),)
+    noise: tuple[NoiseScalar, ...] = (NoiseScalar("sigma", "σ"),)
     has_latents = False
     target_dtype = np.float64
 

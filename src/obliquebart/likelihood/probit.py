@@ -6,7 +6,7 @@ More than two classes are one such model per class against the rest.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +30,7 @@ class Probit(Likelihood):
     link = "probit"
     has_latents = True
     target_dtype = np.int64
-    boundary = 0.5
+    boundary: ClassVar[float | None] = 0.5
 
     def from_column(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return text, booleans, or integers where numbers are whole."""

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from obliquebart.likelihood.base import FloatArray, Given, Noise, NoiseScalar
 from obliquebart.likelihood.gaussian import Gaussian, noise_scale
-from obliquebart.model.outcome import OutcomeScale
+from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
+from obliquebart.model.parameters import CheckedHyperparameters
+
+# What the engine draws learned degrees of freedom from: even, so that the distribution function is
+# a short sum. The prior is Gamma(2, DF_RATE); each number stands for those nearest to it.
+DF_GRID = (4.0, 6.0, 8.0, 10.0, 14.0, 20.0, 30.0)
+DF_RATE = 0.1
 
 
 class StudentT(Gaussian):
@@ -26,7 +35,8 @@ class StudentT(Gaussian):
     def core_noise(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> Noise | None:
         """Return Student's t."""
         normal = super().core_noise(noise, scale)
-        return normal and normal._replace(df=float(noise["df"].flat[0]))
+        df = np.broadcast_to(noise["df"].ravel(), noise["sigma"].ravel().shape)
+        return normal and normal._replace(df=np.ascontiguousarray(df, dtype=np.float64))
 
     def simulate(self, given: Given, random_state: np.random.RandomState) -> FloatArray:
         """Add heavy-tailed noise."""
@@ -47,6 +57,39 @@ class StudentT(Gaussian):
         with np.errstate(divide="ignore", invalid="ignore"):
             z = np.nan_to_num((y - given.f) / given.noise["sigma"], nan=0.0)
         return cdf_even(z, given.noise["df"])
+
+
+class LearnedT(StudentT):
+    """As `StudentT`, with degrees of freedom that are sampled."""
+
+    name = "learned_t"
+    noise = (NoiseScalar("sigma", "σ"), NoiseScalar("df", "df"))
+
+    def encode(self, y: NDArray[Any], weights: FloatArray | None = None) -> Outcome:
+        """Standardise y; a constant has no noise to learn about."""
+        outcome = super().encode(y, weights)
+        return replace(outcome, likelihood=Gaussian()) if outcome.constant else outcome
+
+    def are_scalars(self, noise: Mapping[str, FloatArray]) -> bool:
+        """Take the degrees of freedom that the engine draws."""
+        return bool(np.isin(noise["df"], DF_GRID).all())
+
+    @property
+    def _is_normal(self) -> bool:
+        """Let short fits estimate the noise as they do for normal noise."""
+        return True
+
+    def noise_prior(
+        self,
+        parameters: CheckedHyperparameters,
+        outcome: Outcome,
+        noise: NoiseEstimate | None = None,
+    ) -> dict[str, Any]:
+        """Draw the degrees of freedom unless they are given, as in short fits."""
+        prior = super().noise_prior(parameters, outcome, noise)
+        if parameters.noise_df is not None:
+            return {"likelihood": Gaussian.name, **prior}
+        return {**prior, "likelihood": self.name, "more": {"df_rate": DF_RATE}}
 
 
 def cdf_even(z: FloatArray, df: FloatArray) -> FloatArray:

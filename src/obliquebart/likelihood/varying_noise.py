@@ -1,4 +1,4 @@
-"""Numbers with normal noise that varies: y ~ N(f(x), sigma² / (weight h(x))).
+"""Numbers with noise that varies: y = f(x) + sigma e / sqrt(weight h(x)), e ~ Student's t.
 
 The second ensemble is h, a product over its trees of factors with mean one. Its logarithm has a
 prior centred near 0, so that sigma is the noise of a typical row.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from obliquebart.likelihood.base import FloatArray, Likelihood, Noise
 from obliquebart.likelihood.gaussian import Gaussian
-from obliquebart.likelihood.student_t import StudentT
+from obliquebart.likelihood.student_t import LearnedT
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.model.settings import ensemble_prefix
@@ -24,7 +25,6 @@ LOG_PRECISION_SD = 1.0
 SCALE_SHAPE = 2.0
 # The variance of fewer rows would be mostly chance.
 SMALLEST_LEAF = 5
-DF = 10.0
 FIXED = False
 # What the trees of the noise share with those of f.
 SHARED = (
@@ -33,16 +33,11 @@ SHARED = (
 )
 
 
-class VaryingNoise(StudentT):
-    """As `Gaussian`, with a sigma for each row."""
+class VaryingNoise(LearnedT):
+    """As `LearnedT`, with a sigma for each row."""
 
     name = "varying_noise"
     other_link = "log_product"
-
-    @property
-    def of_a_constant(self) -> str:
-        """A constant has no noise."""
-        return Gaussian.name
 
     @property
     def when_estimating(self) -> Likelihood:
@@ -55,9 +50,14 @@ class VaryingNoise(StudentT):
         outcome: Outcome,
         noise: NoiseEstimate | None = None,
     ) -> dict[str, Any]:
-        """Let sigma be near an estimate, with tails as the user wants them, or rather heavy."""
-        df = DF if parameters.noise_df is None else parameters.noise_df
-        return {**super().noise_prior(parameters, outcome, noise), "more": {"df": df}}
+        """Let sigma be near an estimate, and learn the tails unless they are given."""
+        df = parameters.noise_df
+        prior = super().noise_prior(replace(parameters, noise_df=None), outcome, noise)
+        return {
+            **prior,
+            "likelihood": self.name,
+            "more": prior["more"] if df is None else {"df": df},
+        }
 
     def more_ensembles(
         self, parameters: CheckedHyperparameters, outcome: Outcome, first: Mapping[str, Any]

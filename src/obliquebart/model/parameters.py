@@ -27,6 +27,8 @@ Task = Literal["regression", "classification"]
 # Of the degrees of freedom of the noise. Fewer than four make the variance infinite, and above 30
 # the noise is as good as normal.
 DF_RANGE = (4, 30)
+# How the noise of numbers is modelled.
+NOISES = ("constant", "student_t")
 # How many rows an estimate of the noise is worth: a share of them, within limits. Fewer let an
 # ensemble explain noise; more would keep the noise from being learned from many rows.
 NU_SHARE = 0.1
@@ -138,8 +140,9 @@ class Hyperparameters:
     # Both None: an estimate of the noise, worth a tenth of the rows.
     nu: float | None = None
     sigma_quantile: float | None = None
+    # "student_t" learns the degrees of freedom; "constant" takes `noise_df` or an estimate.
     # "varying" has a second ensemble for the size of the noise, of `n_noise_trees` trees.
-    noise: Literal["constant", "varying"] = "constant"
+    noise: Literal["constant", "student_t", "varying"] = "constant"
     n_noise_trees: int = 40
     # Of Student's t; infinite is normal noise.
     noise_df: float | None = None
@@ -180,7 +183,7 @@ class Hyperparameters:
             sigma_quantile=_none_or_number("sigma_quantile", self.sigma_quantile, 1),
             noise=check_choice("noise", self.noise, NOISES),
             n_noise_trees=check_count("n_noise_trees", self.n_noise_trees, 1),
-            noise_df=_check_df(self.noise_df),
+            noise_df=_check_df(self.noise_df, self.noise),
             theta_prior=(
                 None if self.theta_prior is None else check_pair("theta_prior", self.theta_prior)
             ),
@@ -333,8 +336,13 @@ def _given(value: Any, otherwise: Any) -> Any:
     return otherwise if value is None else value
 
 
-def _check_df(value: float | None) -> float | None:
+def _check_df(value: float | None, noise: str) -> float | None:
     """Return degrees of freedom whose distribution function is a short sum."""
+    if value == math.inf and noise == "student_t":
+        raise ValueError(
+            'noise_df=math.inf is normal noise, which noise="student_t" is not: leave noise_df out '
+            'to learn it, or use noise="constant".'
+        )
     if value is None or value == math.inf:
         return value
     low, high = DF_RANGE

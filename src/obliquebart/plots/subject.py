@@ -39,11 +39,18 @@ class Subject(NamedTuple):
         return parts if self.chosen is None else dict([list(parts.items())[self.chosen]])
 
     @property
+    def is_probability(self) -> bool:
+        """Whether predictions are probabilities."""
+        likelihood = self.posteriors[0].likelihood
+        return likelihood.has_classes and (bool(self.classes) or not likelihood.joint_classes)
+
+    @property
     def mean_label(self) -> str:
         """Label for the mean of the only posterior, or of the chosen class."""
-        posterior = self.posteriors[0]
-        if not posterior.likelihood.has_classes:
+        if not self.posteriors[0].likelihood.has_classes:
             return f"predicted {self.name}"
+        if not self.is_probability:
+            return "f"
         if not self.classes:
             return "probability"
         chosen = -1 if self.chosen is None else self.chosen

@@ -92,7 +92,7 @@ def _draw_surface(ax: Axes, subject: Subject, ticks: list[_Ticks], values: Float
     x, y = (tick.user for tick in ticks)
     image = ax.pcolormesh(x, y, values, cmap="cividis", rasterized=True)
     likelihood = subject.posteriors[0].likelihood
-    formatter = PlainFormatter(percent=likelihood.has_classes)
+    formatter = PlainFormatter(percent=subject.is_probability)
     if values.min() < values.max():
         # In the same raster as the colours, so that both look the same on a dark page.
         lines = ax.contour(x, y, values, colors="white", linewidths=0.8, levels=6)

@@ -1,4 +1,4 @@
-"""Class probabilities: of two classes, or of each class against the rest."""
+"""Class probabilities: of two classes, of each class against the rest, or of all together."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from obliquebart.likelihood import Given
 from obliquebart.posterior.posterior import FloatArray, Posterior, require_draws_memory
 from obliquebart.table.encoded import EncodedTable
 
@@ -14,9 +15,10 @@ class ClassProbabilities:
     """Means, quantiles and draws of the probabilities of all classes.
 
     A single class has no posterior, two classes have one (of the second class), and more classes
-    have one each. In the last case, each draw of the probabilities of classes against the rest is
-    divided by its sum; means and intervals are those of the normalised draws. Class weights
-    multiply every draw before it is normalised. `n_draws` is the total number of draws.
+    have one each, or one that has all of them if the likelihood says so. If they have one each,
+    each draw of the probabilities of classes against the rest is divided by its sum; means and
+    intervals are those of the normalised draws. Class weights multiply every draw before it is
+    normalised. `n_draws` is the total number of draws.
     """
 
     def __init__(
@@ -78,6 +80,9 @@ class ClassProbabilities:
         self, columns: EncodedTable, n_jobs: int | None
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield rows and the draws at them, a bounded number of rows at a time."""
+        if self._posteriors and self._posteriors[0].likelihood.joint_classes:
+            yield from self._joint_blocks(columns, n_jobs)
+            return
         parts = [posterior.mean_blocks(columns, n_jobs) for posterior in self._posteriors]
         for blocks in zip(*parts, strict=True):
             draws = np.stack([probabilities for _, probabilities in blocks], axis=-1)
@@ -86,6 +91,24 @@ class ClassProbabilities:
             if not self._is_plain_pair:
                 draws = self._normalised(draws)
             yield blocks[0][0], draws
+
+    def _joint_blocks(
+        self, columns: EncodedTable, n_jobs: int | None
+    ) -> Iterator[tuple[slice, FloatArray]]:
+        """Do the same where the likelihood of the only posterior knows all probabilities."""
+        (posterior,) = self._posteriors
+        likelihood = posterior.likelihood
+        noise = likelihood.noise_of(posterior.trace)
+        for rows, f in posterior.blocks(columns, n_jobs):
+            step = max(f.shape[1] // self._n_classes, 1)
+            for begin in range(0, f.shape[1], step):
+                part = f[:, begin : begin + step]
+                draws = likelihood.class_probabilities(Given(part, noise))
+                start = rows.start + begin
+                yield (
+                    slice(start, start + part.shape[1]),
+                    draws if self._weights is None else self._normalised(draws),
+                )
 
     def _normalised(self, draws: FloatArray) -> FloatArray:
         """Multiply by the weights, and divide by the sum over the classes."""

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from obliquebart import _core
-from obliquebart.likelihood import LIKELIHOODS, Given, Likelihood
+from obliquebart.likelihood import Given, Likelihood, likelihood_of
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.settings import ensemble_prefix, settings_to_dict
@@ -99,7 +99,7 @@ class Posterior(PosteriorSummaries):
         cls, run: Run, encoding: Encoding, settings: _core.Settings, scale: OutcomeScale
     ) -> Posterior:
         """Join the chains of a run; if it was stopped, cut them to a common length."""
-        units = LIKELIHOODS[settings.likelihood].trace_units(scale)
+        units = likelihood_of(settings.likelihood, settings.more).trace_units(scale)
         chains = []
         for chain in run.chains:
             trace = user_trace(chain.trace, units)
@@ -128,7 +128,7 @@ class Posterior(PosteriorSummaries):
                 draws.append(others)
         trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
         states = tuple(chain.state for chain in chains if chain.state is not None)
-        if not LIKELIHOODS[settings["likelihood"]].has_latents:
+        if not likelihood_of(settings["likelihood"], settings["more"]).has_latents:
             # Here the target is y, which is not stored with every chain.
             states = tuple({k: v for k, v in s.items() if k != "target"} for s in states)
         return cls(ensembles, trace, encoding, settings, scale, states, n_thin)
@@ -192,7 +192,7 @@ class Posterior(PosteriorSummaries):
         trace.update({f"accept_{move}": nan for move in _core.MOVES})
         trace["burn_sigma"] = np.zeros((shape[0], 0))
         draws = constant_draws(shape[0] * shape[1], n_trees, encoding)
-        settings = {"likelihood": outcome.likelihood.of_a_constant, "n_trees": n_trees}
+        settings = {"likelihood": outcome.likelihood.name, "n_trees": n_trees}
         return cls((draws,), trace, encoding, settings, outcome.scale)
 
     @property
@@ -224,7 +224,7 @@ class Posterior(PosteriorSummaries):
     @property
     def likelihood(self) -> Likelihood:
         """Return how outcomes depend on f."""
-        return LIKELIHOODS[self.settings["likelihood"]]
+        return likelihood_of(self.settings["likelihood"], self.settings.get("more", {}))
 
     @property
     def n_chains(self) -> int:

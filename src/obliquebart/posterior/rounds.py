@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeGuard
 
 import numpy as np
 
-from obliquebart.likelihood import LIKELIHOODS, Given
+from obliquebart.likelihood import Given, likelihood_of
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.settings import ensemble_prefix
 from obliquebart.posterior.convergence import (
@@ -206,7 +206,7 @@ class _Rounds:
 def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> Convergence:
     """Measure the convergence of finished chains of one posterior, in the engine's units."""
     problem, settings = request.problem, request.settings
-    likelihood = LIKELIHOODS[settings.likelihood]
+    likelihood = likelihood_of(settings.likelihood, settings.more)
     x = rows_between(problem.table).to_core()
     trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
 

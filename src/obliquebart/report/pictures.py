@@ -238,7 +238,8 @@ def surface(model: Any, X: Any, key: str) -> Picture | None:
         except plots.NoSurfaceError:
             return None
     columns = f"{ax.get_xlabel()} and {ax.get_ylabel()}"
-    several = len(model._fitted.parts) > 1
+    classes = model._fitted.classes
+    several = classes is not None and len(classes) > 2
     what = "The most probable class" if several else "The prediction"
     caption = f"{what} by {columns}, other columns averaged; dots are rows."
     return Picture(to_svg(figure, key, caption), caption)

@@ -36,6 +36,24 @@ class Table:
     column: Callable[[int], Column]  # reads the column at a position
 
 
+def category_order(y: Any) -> list[Any] | None:
+    """Return the categories of an ordered categorical, or None if y is none.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> category_order(pd.Categorical(["low", "high"], ["low", "mid", "high"], ordered=True))
+    ['low', 'mid', 'high']
+    """
+    dtype: Any = getattr(y, "dtype", None)
+    if getattr(dtype, "ordered", False):  # of pandas, as a Series or not
+        return list(dtype.categories.tolist())
+    series = nw.from_native(y, series_only=True, pass_through=True)
+    if isinstance(series, nw.Series) and isinstance(series.dtype, nw.Enum):
+        return list(series.dtype.categories)
+    return None
+
+
 def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Table:
     """Open a table without converting it; rows other than `rows` are ignored.
 
