@@ -18,10 +18,10 @@ REPLICATES, LONG_REPLICATES = 4_000, 20_000
 
 
 class VaryingNoise(outcomes.Case):
-    scales = ("sigma",)
-
-    def __init__(self, name, table, *, leaf_sd=(3.0, 0.8), weighted=False, n_trees=2):
-        self.name, self.table, self._leaf_sd, self._n_trees = name, table, leaf_sd, n_trees
+    def __init__(self, name, table, *, leaf_sd=(3.0, 0.8), weighted=False, learns_df=False):
+        self.name, self.table, self._leaf_sd = name, table, leaf_sd
+        self._tails = {"df_rate": 0.1} if learns_df else {"df": DF}
+        self.scales = ("sigma", "df") if learns_df else ("sigma",)
         n = table.n_rows
         self.weights = 0.25 + 2.0 * ((7 * np.arange(n)) % n) / n if weighted else None
 
@@ -29,7 +29,7 @@ class VaryingNoise(outcomes.Case):
         prior = Prior(
             n_trees=2, alpha=0.8, beta=1.0, theta=(3.0, 4.0), sigma=(6.0, 1.0), leaf_sd=(3.0, 1.0)
         )
-        out = core.settings(prior, likelihood="varying_noise", more={"df": DF}, **core.MOVES)
+        out = core.settings(prior, likelihood="varying_noise", more=self._tails, **core.MOVES)
         out.add_ensemble()
         noise = out.ensemble(1)
         noise.leaf_model, noise.n_trees, noise.alpha, noise.beta = "precision", 2, 0.8, 1.0
@@ -45,21 +45,25 @@ class VaryingNoise(outcomes.Case):
     def draw_y(self, fits, scales, rng):
         f, log_h = fits
         w = 1.0 if self.weights is None else self.weights
-        return f + scales["sigma"] * np.exp(-log_h / 2) * rng.standard_t(DF, len(f)) / np.sqrt(w)
+        return f + scales["sigma"] * np.exp(-log_h / 2) * rng.standard_t(
+            scales["df"], len(f)
+        ) / np.sqrt(w)
 
     def statistics(self, y, fits, scales):
         f, log_h = fits
         w = 1.0 if self.weights is None else self.weights
         squares = w * np.exp(log_h) * (y - f) ** 2
+        df = self._tails.get("df") or scales["df"]
+        z2 = squares / scales["sigma"] ** 2
         return {
-            "squares": squares.sum() / scales["sigma"] ** 2,
+            "log density": -0.5 * (df + 1) * np.log1p(z2 / df).sum(),
             "y'f": (y * f).sum(),
             "y² and h": (y**2 * log_h).sum(),
         }
 
 
 CASES = [
-    VaryingNoise("learned scale", make_table(12, 2, (3,))),
+    VaryingNoise("learned scale and tails", make_table(12, 2, (3,)), learns_df=True),
     VaryingNoise("weights", make_table(15, 2), leaf_sd=0.6, weighted=True),
     VaryingNoise("missing values", make_table(12, 2, (2,), missing=0.2), leaf_sd=1.0),
 ]

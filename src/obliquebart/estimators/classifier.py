@@ -172,8 +172,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     def _by_class(fitted: Fitted) -> list[Posterior]:
         """Return the posterior of each class that has one."""
         if fitted.likelihood.joint_classes and fitted.classes is not None:
-            return fitted.posteriors * len(fitted.classes)
-        return fitted.posteriors
+            return fitted.parts * len(fitted.classes)
+        return fitted.parts
 
     def _choose_likelihood(self, y: Any) -> Likelihood:
         order = category_order(y)

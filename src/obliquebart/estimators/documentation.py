@@ -49,13 +49,17 @@ nu : float or None
 sigma_quantile : float or None
     The prior probability that sigma is less than the standard deviation of y. A number replaces
     the noise estimate; nu is then {PLAIN_NU:g} by default. "paper": {PAPER.sigma_quantile}.
-noise : {{"constant", "student_t"}}
+noise : {{"constant", "student_t", "varying"}}
     "constant": the same noise at all rows, normal or with heavier tails, see `noise_df`.
     "student_t": Student's t noise whose degrees of freedom are learned, for data with outliers.
+    "varying": the same, and a second ensemble of trees for the size of the noise, sigma(x), which
+    `predict_noise` returns. If the noise is the same at all rows, it costs next to nothing.
+n_noise_trees : int
+    Number of trees of the second ensemble.
 noise_df : float or None
     Degrees of freedom of Student's t noise: an even number from {DF_RANGE[0]} to
     {DF_RANGE[1]}, or ``math.inf`` for normal noise. By default chosen together with the noise
-    estimate; "paper": normal; with ``noise="student_t"``, sampled.
+    estimate; "paper": normal; with other `noise` than "constant", sampled.
 theta_prior : pair of float or None
     Beta prior (a, b) of theta, the probability that a column is part of an oblique rule. None:
     (a, a (p - 1)) for each of the p continuous columns, so that a rule has one column on average,

@@ -50,12 +50,6 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
     ----------
     k : float
         The range of y spans 2k prior standard deviations of f; larger is smoother.
-    noise : {"constant", "varying"}
-        "varying" lets the size of the noise depend on x, by a second ensemble of trees: y ~
-        N(f(x), sigma²(x) / weight). If the noise is the same everywhere, this costs next to
-        nothing. `predict_noise` returns sigma(x).
-    n_noise_trees : int
-        Number of trees of the second ensemble.
     leaf_sd : float or None
         A number fixes the prior standard deviation of a leaf output, in the units of y. None
         samples it, with prior mode (2 / k) min(range(y) / 4, sd(y)) / sqrt(n_trees); "paper"

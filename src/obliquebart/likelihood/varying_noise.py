@@ -53,11 +53,8 @@ class VaryingNoise(LearnedT):
         """Let sigma be near an estimate, and learn the tails unless they are given."""
         df = parameters.noise_df
         prior = super().noise_prior(replace(parameters, noise_df=None), outcome, noise)
-        return {
-            **prior,
-            "likelihood": self.name,
-            "more": prior["more"] if df is None else {"df": df},
-        }
+        tails = prior["more"] if df is None else {"df": df}
+        return {**prior, "likelihood": self.name, "more": tails}
 
     def more_ensembles(
         self, parameters: CheckedHyperparameters, outcome: Outcome, first: Mapping[str, Any]

@@ -28,7 +28,7 @@ Task = Literal["regression", "classification"]
 # the noise is as good as normal.
 DF_RANGE = (4, 30)
 # How the noise of numbers is modelled.
-NOISES = ("constant", "student_t")
+NOISES = ("constant", "student_t", "varying")
 # How many rows an estimate of the noise is worth: a share of them, within limits. Fewer let an
 # ensemble explain noise; more would keep the noise from being learned from many rows.
 NU_SHARE = 0.1
@@ -41,9 +41,6 @@ PLAIN_NU = 3.0
 CATEGORICAL_FEATURES: Literal["auto"] = "auto"
 DATES: Literal["auto"] | None = None
 PROGRESS: Literal["auto"] = "auto"
-
-
-NOISES = ("constant", "varying")
 
 
 @dataclass(frozen=True)
@@ -338,9 +335,9 @@ def _given(value: Any, otherwise: Any) -> Any:
 
 def _check_df(value: float | None, noise: str) -> float | None:
     """Return degrees of freedom whose distribution function is a short sum."""
-    if value == math.inf and noise == "student_t":
+    if value == math.inf and noise != "constant":
         raise ValueError(
-            'noise_df=math.inf is normal noise, which noise="student_t" is not: leave noise_df out '
+            f'noise_df=math.inf is normal noise, which noise="{noise}" is not: leave noise_df out '
             'to learn it, or use noise="constant".'
         )
     if value is None or value == math.inf:

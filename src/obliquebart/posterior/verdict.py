@@ -129,7 +129,8 @@ def examine(
         else np.concatenate([given.noise[name] for given in found], axis=1)
         for name, values in found[0].noise.items()
     }
-    return _evidence(posterior, Given(f, noise), posterior.likelihood.mean(f), label)
+    given = Given(f, noise)
+    return _evidence(posterior, given, posterior.likelihood.predictions(given), label)
 
 
 def examine_parts(
