@@ -21,11 +21,10 @@ from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.model.settings import ensemble_prefix
 
 # The prior mode of the standard deviation of log h, and how strongly it is held there.
-LOG_PRECISION_SD = 1.0
-SCALE_SHAPE = 2.0
+LOG_PRECISION_SD = 0.2
+SCALE_SHAPE = 3.0
 # The variance of fewer rows would be mostly chance.
 SMALLEST_LEAF = 5
-FIXED = False
 # What the trees of the noise share with those of f.
 SHARED = (
     *("alpha", "beta", "axis_rules", "p_change", "p_perturb"),
@@ -69,7 +68,7 @@ class VaryingNoise(LearnedT):
                 "min_samples_leaf": max(parameters.min_samples_leaf, SMALLEST_LEAF),
                 "leaf_model": "precision",
                 "leaf_sd": leaf_sd,
-                "leaf_sd_fixed": FIXED,
+                "leaf_sd_fixed": False,
                 "leaf_shape": SCALE_SHAPE,
                 "leaf_rate": (SCALE_SHAPE + 1.0) * leaf_sd**2,
             }
