@@ -268,7 +268,10 @@ COUNTS = {
         exposure="pop",
     ),
     "Bikeshare": Recipe(
-        partial(_islp_frame, "Bikeshare"), "bikers", drop=("casual", "registered", "atemp")
+        partial(_islp_frame, "Bikeshare"),
+        "bikers",
+        drop=("casual", "registered", "atemp"),
+        codes=("hr",),
     ),
     "crime1": _r(
         "wooldridge/crime1",

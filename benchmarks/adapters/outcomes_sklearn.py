@@ -119,18 +119,23 @@ def _dispersion(rates: Rates, y: np.ndarray, exposure: np.ndarray, seed: int) ->
 
 def _counts(split: Split, rates: Rates, *, dispersed: bool) -> Counts:
     y = split.y_train
-    exposure = np.ones(len(y)) if split.exposure_train is None else split.exposure_train
+    exposure, exposure_test = _exposures(split)
     start = time.process_time()
     model = rates.fit(np.arange(len(y)), y, exposure)
     dispersion = _dispersion(rates, y, exposure, split.seed) if dispersed else 0.0
     fit_s = time.process_time() - start
-    mean = model.predict(rates.x_test)
-    if split.exposure_test is not None:
-        mean = mean * split.exposure_test
-    mean = np.maximum(mean, SMALLEST_MEAN)
+    mean = np.maximum(exposure_test * model.predict(rates.x_test), SMALLEST_MEAN)
     found = _distribution(mean, dispersion)
     ends = [found.ppf(q) for q in ((1 - COVERAGE) / 2, (1 + COVERAGE) / 2)]
     return Counts(mean, float(found.logpmf(split.y_test).mean()), np.column_stack(ends), fit_s)
+
+
+def _exposures(split: Split) -> tuple[np.ndarray, np.ndarray]:
+    """With a mean of one, so that the penalty of the GLM does not depend on their unit."""
+    if split.exposure_train is None or split.exposure_test is None:
+        return np.ones(len(split.y_train)), np.ones(len(split.y_test))
+    unit = split.exposure_train.mean()
+    return split.exposure_train / unit, split.exposure_test / unit
 
 
 def _distribution(mean: np.ndarray, dispersion: float) -> Any:
