@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import contest
@@ -131,8 +132,30 @@ def calibration(lines: list[Line], methods: Sequence[str]) -> list[Line]:
     return rows
 
 
+def plot(lines: list[Line], methods: Sequence[str], path: Path) -> None:
+    """Draw predicted against observed survival: a dot for each fifth, over tables and splits."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")
+    axes.plot([0, 1], [0, 1], color="grey", linewidth=1)
+    for method in methods:
+        done = [line for line in lines if line["method"] == method and "error" not in line]
+        if done:
+            fifths = np.array([line["calibration"] for line in done]).mean(axis=0)
+            axes.plot(fifths[:, 0], fifths[:, 1], marker="o", label=method)
+    axes.set(xlabel="mean prediction", ylabel="Kaplan-Meier estimate", xlim=(0, 1), ylim=(0, 1))
+    axes.set_title("Survival at the median time")
+    axes.legend()
+    figure.savefig(path)
+    print(f"\n{path}")
+
+
 if __name__ == "__main__":
     lines = contest.main(CONTEST, __doc__)
     print_at_least(lines)
     print("\npredicted / observed survival at the median time, by fifths of the prediction")
     print_table(calibration(lines, list(CONTEST.methods)))
+    plot(lines, list(CONTEST.methods), contest.FOLDER / "survival_calibration.svg")
