@@ -134,12 +134,10 @@ def calibration(lines: list[Line], methods: Sequence[str]) -> list[Line]:
 
 def plot(lines: list[Line], methods: Sequence[str], path: Path) -> None:
     """Draw predicted against observed survival: a dot for each fifth, over tables and splits."""
-    import matplotlib
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, axes = plt.subplots(figsize=(5, 5), layout="constrained")
+    figure = Figure(figsize=(5, 5), layout="constrained")
+    axes = figure.add_subplot()
     axes.plot([0, 1], [0, 1], color="grey", linewidth=1)
     for method in methods:
         done = [line for line in lines if line["method"] == method and "error" not in line]
