@@ -121,9 +121,10 @@ bench-full: .venv-bench/.built  ## Run them in full and write that page (longer,
 	.venv-bench/bin/python docs/tools/readme.py
 
 # pymc-bart 0.13 needs Python 3.12.
-.venv-bench/.tools: pyproject.toml benchmarks/requirements.txt
+.venv-bench/.tools: pyproject.toml benchmarks/requirements.txt benchmarks/requirements-data.txt
 	$(call new-env,$(call find-python,3.12),.venv-bench)
 	.venv-bench/bin/python -m pip install --quiet -r benchmarks/requirements.txt
+	.venv-bench/bin/python -m pip install --quiet --no-deps -r benchmarks/requirements-data.txt
 	@touch $@
 .venv-bench/.built: .venv-bench/.tools $(SOURCES)
 	$(call install,.venv-bench,bench,.)
