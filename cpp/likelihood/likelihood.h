@@ -20,6 +20,8 @@
   X(probit)                  \
   X(weighted_probit)         \
   X(varying_noise)           \
+  X(poisson)                 \
+  X(negative_binomial)       \
   X(none)
 
 namespace obart {
