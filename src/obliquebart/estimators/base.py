@@ -124,7 +124,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         """Check and encode the arguments of `fit`, and return keys of their rows."""
         owner = type(self).__name__
         likelihood = self._choose_likelihood(y)
-        rows, values, weights = likelihood.read(y, sample_weight, count_rows(X, owner))
+        rows, values, weights, more = likelihood.read(y, sample_weight, count_rows(X, owner))
         encoding, table = Encoding.fit_transform(
             X,
             categorical_features=self.categorical_features,
@@ -139,6 +139,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                 f"training rows ({table.n_rows})."
             )
         outcome = likelihood.encode(values, weights)
+        if more:
+            outcome = replace(outcome, more=more)
         keys = training_keys(table, values if outcome.classes is None else outcome.values, rows)
         return encoding, TrainingProblem(table, outcome), keys
 

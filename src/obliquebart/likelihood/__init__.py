@@ -1,6 +1,7 @@
 """Outcome models. A new one is a module with a `Likelihood` and a line in `LIKELIHOODS`."""
 
 from obliquebart.likelihood.base import Given, Likelihood, NoiseScalar
+from obliquebart.likelihood.counts import NegativeBinomial, Poisson
 from obliquebart.likelihood.gaussian import Gaussian
 from obliquebart.likelihood.probit import Probit, WeightedProbit
 from obliquebart.likelihood.student_t import StudentT
@@ -12,4 +13,6 @@ LIKELIHOODS: dict[str, Likelihood] = {
     StudentT.name: StudentT(),
     Probit.name: Probit(),
     WeightedProbit.name: WeightedProbit(),
+    Poisson.name: Poisson(),
+    NegativeBinomial.name: NegativeBinomial(),
 }

@@ -37,6 +37,8 @@ class CheckedOutcome(NamedTuple):
     """Outcomes at these rows."""
     weights: FloatArray | None
     """Their weights."""
+    more: tuple[FloatArray, ...] = ()
+    """Further numbers of the outcomes."""
 
 
 class Given(NamedTuple):
@@ -69,10 +71,12 @@ class Likelihood(ABC):
     ----------
     name : str
         The engine's name of it; also in model files.
-    task : {"regression", "classification"}
-        Whether outcomes are numbers, with one posterior, or labels.
+    task : {"regression", "classification", "count regression"}
+        Whether outcomes are numbers, with one posterior, labels, or counts.
     link : str
-        The engine's name of the map from f to the mean of an outcome.
+        The engine's name of the map from the outputs of the trees to the mean of an outcome.
+    sum_link : str
+        The same for f itself: their sum, or the sum of their logarithms.
     noise : tuple of NoiseScalar
         What predictions need besides f. The trace of the engine has them.
     has_latents : bool
@@ -83,16 +87,20 @@ class Likelihood(ABC):
         A mean at which a decision changes.
     n_more : int
         How many numbers an outcome has in `Outcome.more`, besides the first.
+    is_whole : bool
+        Whether outcomes are whole numbers of at least 0.
     """
 
     name: ClassVar[str]
     task: ClassVar[Task]
     link: ClassVar[str]
+    sum_link: ClassVar[str] = "identity"
     noise: ClassVar[tuple[NoiseScalar, ...]] = ()
     has_latents: ClassVar[bool]
     target_dtype: ClassVar[DTypeLike]
     boundary: ClassVar[float | None] = None
     n_more: ClassVar[int] = 0
+    is_whole: ClassVar[bool] = False
 
     @property
     def has_classes(self) -> bool:
@@ -144,6 +152,10 @@ class Likelihood(ABC):
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:
         """Return the user's outcomes of one posterior, as `log_density` takes them."""
 
+    def is_constant(self, outcome: Outcome) -> bool:
+        """Say whether there is nothing to learn: one row, or all outcomes equal."""
+        return bool(outcome.values.min() == outcome.values.max())
+
     @abstractmethod
     def constant_warning(self, outcome: Outcome) -> str:
         """Say what a model of a constant outcome is."""
@@ -169,6 +181,10 @@ class Likelihood(ABC):
 
         The noise is an estimate, or None for a prior that needs none.
         """
+
+    def usual_shift(self, more: Mapping[str, float]) -> float:
+        """Return what is added to f at a usual row, given the likelihood's own settings."""
+        return 0.0
 
     @abstractmethod
     def unit(self, scale: OutcomeScale) -> str:

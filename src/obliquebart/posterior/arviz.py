@@ -47,9 +47,14 @@ class Observed(NamedTuple):
 
 
 def to_arviz(
-    posterior: Posterior, X: Any, observed: Observed, rows: int | Sequence[int], n_jobs: int | None
+    posterior: Posterior,
+    X: Any,
+    observed: Observed,
+    rows: int | Sequence[int],
+    n_jobs: int | None,
+    shift: FloatArray | None = None,
 ) -> Any:
-    """Export a posterior; see `Posterior.to_arviz`."""
+    """Export a posterior; see `Posterior.to_arviz`. Outcomes are those at f plus the shift."""
     arviz = import_arviz()
     observed.require_table(X)
     shape = (posterior.n_chains, posterior.n_draws)
@@ -64,7 +69,7 @@ def to_arviz(
         f = posterior.predict(X, n_jobs=n_jobs).reshape(*shape, columns.n_rows)
         if chosen.size:
             groups["posterior"]["f"] = f[..., chosen]
-        groups |= _outcome_groups(posterior, observed, f)
+        groups |= _outcome_groups(posterior, observed, f if shift is None else f + shift)
         coords = {"row": np.arange(columns.n_rows), "f_row": chosen}
         dims = {"f": ["f_row"], "y": ["row"]}
     return build(arviz, groups, coords, dims)

@@ -301,18 +301,20 @@ class Posterior(PosteriorSummaries):
         quantiles: Sequence[float] = (),
         kind: str = "mean",
         n_jobs: int | None = None,
+        shift: FloatArray | None = None,
     ) -> Summary:
         """Return mean, standard deviation and quantiles without storing all draws at all rows.
 
         `kind="mean"` summarises f (for classification, the probability). `kind="outcome"`
-        summarises a new y of weight one, by the mixture of its distributions over the draws.
+        summarises a new y of weight one, by the mixture of its distributions over the draws. A
+        `shift`, such as the log of the exposure of each row, is added to f for a new y.
         """
         check_choice("kind", kind, ("mean", "outcome"))
         noise = None
         if kind == "outcome":
             noise = self.likelihood.core_noise(self.likelihood.noise_of(self.trace), self.scale)
             if noise is None:
-                return self._summarise_outcome(columns, quantiles, n_jobs)
+                return self._summarise_outcome(columns, quantiles, n_jobs, shift)
         noise_scale, noise_df = (None, None) if noise is None else noise
         result = self.draws.summarise(
             columns.to_core(),
@@ -331,12 +333,17 @@ class Posterior(PosteriorSummaries):
         return Summary(location + scale * mean, scale * sd, location + scale * levels.T)
 
     def _summarise_outcome(
-        self, columns: EncodedTable, quantiles: Sequence[float], n_jobs: int | None
+        self,
+        columns: EncodedTable,
+        quantiles: Sequence[float],
+        n_jobs: int | None,
+        shift: FloatArray | None,
     ) -> Summary:
         """Do the same for noise that the engine does not support, by the likelihood's functions."""
         noise = self.likelihood.noise_of(self.trace)
         parts = []
-        for _, f in self.blocks(columns, n_jobs):
+        for rows, f in self.blocks(columns, n_jobs):
+            f += 0.0 if shift is None else shift[rows]
             given = Given(f, noise)
             mean, variance = self.likelihood.mean(f), self.likelihood.variance(given)
             sd = np.sqrt(mean.var(axis=0, ddof=min(len(f) - 1, 1)) + variance.mean(axis=0))
@@ -356,7 +363,9 @@ class Posterior(PosteriorSummaries):
     def _f(self, columns: EncodedTable, n_jobs: int | None) -> FloatArray:
         """Return all draws of f in the units of y; every call prepares all trees again."""
         jobs = effective_jobs(n_jobs)
-        f: FloatArray = self.draws.predict(columns.to_core(), "identity", 0.0, jobs).astype(float)
+        f: FloatArray = self.draws.predict(
+            columns.to_core(), self.likelihood.sum_link, 0.0, jobs
+        ).astype(float)
         f += self._offset
         f *= self.scale.scale
         f += self.scale.location
@@ -381,6 +390,7 @@ class Posterior(PosteriorSummaries):
         n_samples: int,
         random_state: np.random.RandomState,
         *,
+        shift: FloatArray | None = None,
         n_jobs: int | None = None,
     ) -> FloatArray:
         """Return draws of new outcomes at the rows of X.
@@ -394,6 +404,8 @@ class Posterior(PosteriorSummaries):
             Draws per row.
         random_state : RandomState
             Generator for the noise and the choice of draws.
+        shift : ndarray of shape (n,), optional
+            Added to f, such as the log of the exposure of each row of a model of counts.
 
         Returns
         -------
@@ -412,6 +424,8 @@ class Posterior(PosteriorSummaries):
         f = np.empty((columns.n_rows, n_samples))
         for rows, draws in thinned.blocks(columns, n_jobs):
             f[rows] = draws[position].T
+        if shift is not None:
+            f += shift[:, None]
         noise = self.likelihood.noise_of(self.trace, (-1,))
         noise = {name: values[chosen] for name, values in noise.items()}
         return self.likelihood.simulate(Given(f, noise), random_state)

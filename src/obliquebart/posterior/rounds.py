@@ -205,13 +205,16 @@ def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> 
     problem, settings = request.problem, request.settings
     likelihood = LIKELIHOODS[settings.likelihood]
     x = rows_between(problem.table).to_core()
-    f = np.stack([chain.draws.predict(x, "identity", 0.0, n_threads) for chain in chains])
+    sums = [chain.draws.predict(x, likelihood.sum_link, 0.0, n_threads) for chain in chains]
+    f = np.stack(sums).astype(np.float64)
     trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
-    given = Given(f.astype(np.float64), likelihood.noise_of(trace, (*f.shape[:2], 1)))
+    usual = f + (settings.offset + likelihood.usual_shift(settings.more))
+    given = Given(usual, likelihood.noise_of(trace, (*f.shape[:2], 1)))
     is_fixed = {"sigma": settings.sigma_fixed, "leaf_sd": settings.leaf_sd_fixed}
+    is_fixed |= {s.name: not s.sampled for s in likelihood.noise if s.name not in is_fixed}
     scales = {name: trace[name] for name in is_fixed if not is_fixed[name]}
     noise = likelihood.noise_on_f(given).mean(axis=(0, 1))
-    return measure_convergence(given.f, noise, scales)
+    return measure_convergence(f, noise, scales)
 
 
 def _better(stopped: Run, before: Run | None) -> Run:

@@ -123,6 +123,7 @@ def examine(
     blocks = [f for _, f in posterior.blocks(rows_between(table), n_jobs)]
     f = np.concatenate(blocks, axis=1) if blocks else np.zeros((shape[0] * shape[1], 0))
     likelihood = posterior.likelihood
+    f += likelihood.usual_shift(posterior.settings.get("more", {}))
     # In standard deviations of y, because squares of the user's numbers may overflow.
     unit = posterior.scale.scale or 1.0
     in_units = likelihood.trace_units(posterior.scale)
