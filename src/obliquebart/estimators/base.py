@@ -148,6 +148,12 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         """Return the likelihood that the parameters ask for, and perhaps the kind of y."""
         return self._family
 
+    def _shift(self, X: Any, exposure: Any = None) -> NDArray[np.float64] | None:  # noqa: ARG002
+        """Return what is added to f at each row of X: the log of its exposure."""
+        if exposure is not None:
+            raise TypeError(f"{type(self).__name__} has no exposures: only counts have them.")
+        return None
+
     def _class_weights(self, outcome: Outcome) -> NDArray[np.float64] | None:  # noqa: ARG002
         """Return the factors for the class probabilities, if any."""
         return None

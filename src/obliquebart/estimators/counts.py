@@ -10,7 +10,6 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.metrics import mean_poisson_deviance
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,6 +17,7 @@ from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.regressor import Kind
+from obliquebart.explain.evaluation import deviance_explained
 from obliquebart.likelihood import LIKELIHOODS, Given, Likelihood
 from obliquebart.likelihood.counts import ExposedCounts
 from obliquebart.model.parameters import (
@@ -534,21 +534,6 @@ class ObliqueBARTCountRegressor(RegressorMixin, ObliqueBART):
         tags = super().__sklearn_tags__()
         tags.target_tags.positive_only = True
         return tags
-
-
-def deviance_explained(
-    y: FloatArray, mean: FloatArray, exposure: FloatArray, weights: FloatArray | None = None
-) -> float:
-    """Return one minus the deviance of predictions over that of one rate for all rows."""
-    total = np.average(y, weights=weights)
-    if total == 0:
-        return float("nan")
-    constant = exposure * (total / np.average(exposure, weights=weights))
-    positive = np.maximum(mean, np.finfo(np.float64).tiny)
-    deviances = [
-        mean_poisson_deviance(y, each, sample_weight=weights) for each in (positive, constant)
-    ]
-    return float(1.0 - deviances[0] / deviances[1]) if deviances[1] > 0 else float("nan")
 
 
 def _column_of_exposures(X: Any, name: str, owner: str) -> FloatArray:

@@ -89,6 +89,8 @@ class Likelihood(ABC):
         How many numbers an outcome has in `Outcome.more`, besides the first.
     is_whole : bool
         Whether outcomes are whole numbers of at least 0.
+    noun : str
+        What an outcome is called in a sentence.
     """
 
     name: ClassVar[str]
@@ -101,6 +103,7 @@ class Likelihood(ABC):
     boundary: ClassVar[float | None] = None
     n_more: ClassVar[int] = 0
     is_whole: ClassVar[bool] = False
+    noun: ClassVar[str] = "a number"
 
     @property
     def has_classes(self) -> bool:
@@ -201,6 +204,10 @@ class Likelihood(ABC):
     ) -> dict[str, FloatArray]:
         """Return the draws of the noise's scalars, shaped to go with all draws of f at a row."""
         return {scalar.name: trace[scalar.name].reshape(shape) for scalar in self.noise}
+
+    def terms(self, outputs: FloatArray) -> FloatArray:
+        """Return what leaf outputs in the engine's units add to f."""
+        return outputs
 
     # ---- a new outcome ---------------------------------------------------------------------------
 

@@ -50,6 +50,7 @@ class Poisson(Likelihood):
     target_dtype = np.float64
     n_more = 1
     is_whole = True
+    noun = "a count"
 
     def from_column(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return booleans as 0 and 1."""
@@ -142,6 +143,10 @@ class Poisson(Likelihood):
 
     def unit(self, scale: OutcomeScale) -> str:
         return "1, a factor of e in the rate"
+
+    def terms(self, outputs: FloatArray) -> FloatArray:
+        """Return the logs of factors of the rate."""
+        return np.log(outputs)
 
     # ---- a new outcome ---------------------------------------------------------------------------
 
