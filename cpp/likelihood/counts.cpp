@@ -1,6 +1,6 @@
 // Counts with a log link: the mean of y is mu = exposure exp(offset) h(x), where h is a product of
 // factors over the trees. Either y ~ Poisson(mu), or y is negative binomial with variance
-// mu + a mu^2, a the overdispersion. A row of weight w has the likelihood to the power of w.
+// mu + a mu^2, a the dispersion. A row of weight w has the likelihood to the power of w.
 //
 // The second column of an outcome is its exposure. Leaves are those of RateLeaf: the weight of a
 // row is w y + 1, and its residual the rate over that.
@@ -30,8 +30,22 @@ class Poisson : public Likelihood {
   double first_sigma() const override { return 1.0; }
   double draw_prior_sigma(Rng&) const override { return 1.0; }
   std::size_t n_columns() const override { return 2; }
-  // Factors have no scale that they share.
-  bool can_scale(std::size_t) const override { return false; }
+  // A scaling takes several logarithms of each row.
+  Scaling scaling() const override { return {0, 0.3}; }
+  void begin_scaling(const Ensembles& ensembles, std::size_t, double) override {
+    log_factor_.resize(count_.size());
+    count_fit_ = 0.0;
+    for (std::size_t row = 0; row < count_.size(); ++row) {
+      log_factor_[row] = det_log(factor(ensembles[0], row));
+      count_fit_ += given_[row] * count_[row] * log_factor_[row];
+    }
+  }
+  double log_scaled(double factor) const override {
+    double out = factor * count_fit_;
+    for (std::size_t row = 0; row < count_.size(); ++row)
+      out -= given_[row] * base_[row] * det_exp(factor * log_factor_[row]);
+    return out;
+  }
 
   void set_weights(const double* weights, Ensembles&) override {
     std::copy_n(weights, given_.size(), given_.begin());
@@ -54,6 +68,10 @@ class Poisson : public Likelihood {
   void draw_scales(Ensembles&, double&, Rng&) override {}
 
  protected:
+  // h at a row.
+  static double factor(const Ensemble& h, std::size_t row) {
+    return static_cast<double>(h.residual[row]) / h.target[row];
+  }
   double row_weight(std::size_t row) const {
     const double w = OBART_BUG(poisson_weight_of_count_dropped) ? 1.0 : given_[row];
     return w * count_[row] + 1.0;
@@ -66,9 +84,12 @@ class Poisson : public Likelihood {
   std::vector<double> count_;
   std::vector<double> base_;   // mu where h is one
   std::vector<double> given_;  // the user's weights
+  // Of the last begin_scaling: log h, and its sum with the counts.
+  std::vector<double> log_factor_;
+  double count_fit_ = 0.0;
 };
 
-// Likelihoods of the overdispersion a, up to what does not depend on it: log Gamma(1/a + y) -
+// Likelihoods of the dispersion a, up to what does not depend on it: log Gamma(1/a + y) -
 // log Gamma(1/a) + y log a, which is the sum of log(1 + k a) for k < y where y is whole.
 double log_rising(double y, double a) {
   constexpr double stirling_from = 1e3;
@@ -85,9 +106,9 @@ class NegativeBinomial final : public Poisson {
  public:
   NegativeBinomial(const Data& data, const Settings& settings)
       : Poisson(data, settings),
-        prior_mean_(settings.likelihood.required("log_overdispersion_mean")),
-        prior_sd_(settings.likelihood.required("log_overdispersion_sd")),
-        overdispersion_(det_exp(prior_mean_)),
+        prior_mean_(settings.likelihood.required("log_dispersion_mean")),
+        prior_sd_(settings.likelihood.required("log_dispersion_sd")),
+        dispersion_(det_exp(prior_mean_)),
         mean_(count_.size()) {}
 
   void set_y(const double* y, Ensembles& ensembles) override {
@@ -110,7 +131,7 @@ class NegativeBinomial final : public Poisson {
 
   void prepare(Ensembles& ensembles, std::size_t, double, Rng& rng) override {
     Ensemble& h = ensembles[0];
-    const double r = 1.0 / overdispersion_;
+    const double r = 1.0 / dispersion_;
     for (std::size_t row = 0; row < count_.size(); ++row) {
       const double now = factor(h, row);
       const double count = OBART_BUG(latent_count_dropped) ? 0.0 : count_[row];
@@ -127,18 +148,30 @@ class NegativeBinomial final : public Poisson {
     if (count_.size() > kManyRows && rng.below(kSweeps) != 0) return;
     for (std::size_t row = 0; row < count_.size(); ++row)
       mean_[row] = base_[row] * factor(ensembles[0], row);
-    const double now = det_log(overdispersion_);
+    const double now = det_log(dispersion_);
     const auto log_density = [&](double u) { return log_posterior(now + u); };
     const double width = std::min(8.0 / std::sqrt(static_cast<double>(count_.size())), 1.0);
-    overdispersion_ = det_exp(now + slice_step(log_density, width, rng));
+    dispersion_ = det_exp(now + slice_step(log_density, width, rng));
+  }
+
+  // Latents would hold h where it is. They are stale after the scaling, but the next sweep draws
+  // them before it uses them.
+  double log_scaled(double factor) const override {
+    const double r = 1.0 / dispersion_;
+    double out = factor * count_fit_;
+    for (std::size_t row = 0; row < count_.size(); ++row) {
+      const double mean = base_[row] * det_exp(factor * log_factor_[row]);
+      out -= given_[row] * (r + count_[row]) * det_log(1.0 + dispersion_ * mean);
+    }
+    return out;
   }
 
   void draw_prior_scales(Rng& rng) override {
-    overdispersion_ = det_exp(prior_mean_ + prior_sd_ * rng.normal());
+    dispersion_ = det_exp(prior_mean_ + prior_sd_ * rng.normal());
   }
-  std::vector<NamedScale> scales() const override { return {{"overdispersion", overdispersion_}}; }
+  std::vector<NamedScale> scales() const override { return {{"dispersion", dispersion_}}; }
   void add_fields(std::vector<Field>& fields) override {
-    fields.push_back({"overdispersion", &overdispersion_, kLeast, kMost});
+    fields.push_back({"dispersion", &dispersion_, kLeast, kMost});
   }
 
  private:
@@ -148,15 +181,11 @@ class NegativeBinomial final : public Poisson {
   // Beyond these it is as good as none, or as any.
   static constexpr double kLeast = 1e-12, kMost = 1e12;
 
-  static double factor(const Ensemble& h, std::size_t row) {
-    return static_cast<double>(h.residual[row]) / h.target[row];
-  }
-
   double log_posterior(double log_a) const {
     const double a = det_exp(log_a);
     if (!(a > kLeast && a < kMost)) return -std::numeric_limits<double>::infinity();
     const double z = (log_a - prior_mean_) / prior_sd_;
-    return log_likelihood(a) - (OBART_BUG(overdispersion_prior_missing) ? 0.0 : 0.5 * z * z);
+    return log_likelihood(a) - (OBART_BUG(dispersion_prior_missing) ? 0.0 : 0.5 * z * z);
   }
 
   double log_likelihood(double a) const {
@@ -166,14 +195,14 @@ class NegativeBinomial final : public Poisson {
     for (const auto& [count, weight] : others_) out += weight * log_rising(count, a);
     const double r = 1.0 / a;
     for (std::size_t row = 0; row < count_.size(); ++row) {
-      const double w = OBART_BUG(overdispersion_weights_dropped) ? 1.0 : given_[row];
+      const double w = OBART_BUG(dispersion_weights_dropped) ? 1.0 : given_[row];
       out -= w * (r + count_[row]) * det_log(1.0 + a * mean_[row]);
     }
     return out;
   }
 
   double prior_mean_, prior_sd_;  // of the logarithm
-  double overdispersion_;
+  double dispersion_;
   std::vector<double> above_;                      // weight of the rows with a count above k
   std::vector<std::pair<double, double>> others_;  // counts that are not among them, with weights
   std::vector<double> mean_;                       // mu; scratch

@@ -2,7 +2,7 @@
 
 A likelihood to the power of a weight is no distribution of counts. For the prior invariance of
 weighted rows, y is z / w instead, where z is Poisson with mean w mu, or negative binomial with the
-w-fold size: these give the same likelihood of mu. That of the overdispersion is then another one,
+w-fold size: these give the same likelihood of mu. That of the dispersion is then another one,
 so it is all but fixed there; the densities below have both.
 
 False alarms: some 60 statistics, each below p = 1e-6, and 30 means, each off by more than five of
@@ -34,7 +34,7 @@ class Counts(outcomes.Case):
         self.name, self.table = name, table
         self._likelihood, self._prior, self._leaf_sd = likelihood, prior, leaf_sd
         self._is_negative_binomial = likelihood == "negative_binomial"
-        self.scales = ("overdispersion",) if self._is_negative_binomial else ()
+        self.scales = ("dispersion",) if self._is_negative_binomial else ()
         n = table.n_rows
         self.weights = 0.25 + 2.0 * ((7 * np.arange(n)) % n) / n if weighted else None
         self._exposure = 0.2 + 3.0 * ((5 * np.arange(n)) % n) / n
@@ -43,7 +43,7 @@ class Counts(outcomes.Case):
         prior = Prior(n_trees=2, alpha=0.8, beta=1.0, theta=(3.0, 4.0), sigma=1.0, leaf_sd=0.6)
         more = {}
         if self._is_negative_binomial:
-            names = ("log_overdispersion_mean", "log_overdispersion_sd")
+            names = ("log_dispersion_mean", "log_dispersion_sd")
             more = dict(zip(names, self._prior, strict=True))
         out = core.settings(
             prior, likelihood=self._likelihood, offset=OFFSET, more=more, **core.MOVES
@@ -60,7 +60,7 @@ class Counts(outcomes.Case):
         w = np.ones(len(fits[0])) if self.weights is None else self.weights
         mean = w * self._exposure * np.exp(OFFSET + fits[0])
         if self._is_negative_binomial:
-            size = w / scales["overdispersion"]
+            size = w / scales["dispersion"]
             mean = mean * rng.gamma(size) / size
         return np.stack([rng.poisson(mean) / w, self._exposure])
 
@@ -72,7 +72,7 @@ class Counts(outcomes.Case):
             "y'f": (count * f).sum(),
             "excess": np.arctan(excess).sum(),
             "size of excess": size,
-            "excess by scale": size * np.log(scales.get("overdispersion", scales["leaf_sd"])),
+            "excess by scale": size * np.log(scales.get("dispersion", scales["leaf_sd"])),
         }
 
 
@@ -108,9 +108,9 @@ def test_sweeps_keep_the_prior_long(case, seed):
     assert failures(case, LONG_REPLICATES, seed) == {}
 
 
-# ---- one factor, and the overdispersion ----------------------------------------------------------
+# ---- one factor, and the dispersion ----------------------------------------------------------
 
-# counts, exposures, weights, leaf_sd, prior of log overdispersion
+# counts, exposures, weights, leaf_sd, prior of log dispersion
 DENSITIES = {
     "zero": ([0], [1.0], [1.0], 0.8, (0.0, 1.0)),
     "weights and exposures": ([3, 0, 7], [0.5, 2.0, 3.0], [0.5, 2.3, 1.0], 1.0, (-1.0, 1.0)),
@@ -147,7 +147,7 @@ def chain_of_one_leaf(likelihood, counts, exposures, weights, leaf_sd, prior, se
         Prior(1, 1e-9, 0.0, sigma=1.0, leaf_sd=leaf_sd),
         likelihood=likelihood,
         offset=OFFSET,
-        more={"log_overdispersion_mean": prior[0], "log_overdispersion_sd": prior[1]},
+        more={"log_dispersion_mean": prior[0], "log_dispersion_sd": prior[1]},
     )
     settings.leaf_model = "rate"
     data = core.data(Table(np.zeros((1, n)), np.zeros((0, n), dtype=int), ()))
@@ -156,14 +156,14 @@ def chain_of_one_leaf(likelihood, counts, exposures, weights, leaf_sd, prior, se
 
 
 def sampled(likelihood, case, seed):
-    """Return draws of the output of a tree that has one leaf, and of the overdispersion."""
+    """Return draws of the output of a tree that has one leaf, and of the dispersion."""
     chain = chain_of_one_leaf(likelihood, *case, seed)
     out = np.empty((2, N_DRAWS))
     for i in range(N_DRAWS):
         chain.sweep(N_THIN)
         (out[0, i],) = chain.ensemble().to_arrays()["outputs"]
         if likelihood == "negative_binomial":
-            out[1, i] = chain.state()["overdispersion"]
+            out[1, i] = chain.state()["dispersion"]
     return out
 
 
@@ -180,7 +180,7 @@ def require_density(grid, p, draws):
 
 
 @pytest.mark.parametrize("name", DENSITIES)
-def test_the_posterior_of_one_factor_and_of_the_overdispersion(name, seed):
+def test_the_posterior_of_one_factor_and_of_the_dispersion(name, seed):
     log_h, log_a, p = density(*DENSITIES[name])
     h, a = sampled("negative_binomial", DENSITIES[name], seed)
     require_density(log_h, p.sum(axis=1), np.log(h))
@@ -200,7 +200,7 @@ def test_the_posterior_of_one_factor_of_poisson_rates(seed):
 
 @pytest.mark.parametrize("name", ["weights and exposures", "large counts"])
 def test_latents_have_their_distribution(name, seed):
-    """That of a gamma, given the factor and the overdispersion before the sweep."""
+    """That of a gamma, given the factor and the dispersion before the sweep."""
     counts, exposures, weights = (np.array(part) for part in DENSITIES[name][:3])
     chain = chain_of_one_leaf("negative_binomial", *DENSITIES[name], seed)
     base = exposures * np.exp(OFFSET)
@@ -210,7 +210,7 @@ def test_latents_have_their_distribution(name, seed):
         (h,) = chain.ensemble().to_arrays()["outputs"]
         chain.sweep(1)
         latent = chain.state()["target"] * (weights * counts + 1.0) / base
-        r = 1.0 / before["overdispersion"]
+        r = 1.0 / before["dispersion"]
         u.append(special.gammainc(weights * (r + counts), (r + base * h) * latent))
     for of_row in np.array(u).T:
         assert kstest(of_row, "uniform").pvalue > LEVEL

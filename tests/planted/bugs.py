@@ -27,6 +27,7 @@ BUGS = {
     "theta_counts_missing_zeros": "zeros not counted in theta's conditional",
     "scaling_prior_missing": "prior of leaf_sd ignored where it is scaled with all outputs",
     "scaling_fit_missing": "likelihood ignored where leaf_sd is scaled with all outputs",
+    "scaling_jacobian_missing": "Jacobian ignored where leaf_sd is scaled with all factors",
     "scaling_labels_flipped": "f with the wrong sign where it is scaled in a probit model",
     "deviation_noise_full": "noise of a fresh output added to one that keeps a part of the old",
     "deviations_added": "sum of two leaves' deviations not divided by the root of two",
@@ -50,7 +51,7 @@ BUGS = {
     "latent_count_dropped": "the count missing from the shape of a row's latent",
     "latent_weight_dropped": "the weight missing from the shape of a row's latent",
     "latent_mean_dropped": "the mean missing from the rate of a row's latent",
-    "overdispersion_prior_missing": "prior of the overdispersion ignored",
-    "overdispersion_weights_dropped": "the user's weights ignored for the overdispersion",
+    "dispersion_prior_missing": "prior of the dispersion ignored",
+    "dispersion_weights_dropped": "the user's weights ignored for the dispersion",
     "scaling_weights_dropped": "weights of labels ignored where leaf_sd is scaled with all outputs",
 }

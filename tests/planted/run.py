@@ -74,7 +74,7 @@ TESTS = {
         ["poisson", "poisson, weights", "negative binomial", "negative binomial, weights"],
     ),
     "density of counts": (
-        "tests/exact/test_counts.py::test_the_posterior_of_one_factor_and_of_the_overdispersion",
+        "tests/exact/test_counts.py::test_the_posterior_of_one_factor_and_of_the_dispersion",
         ["weights and exposures", "large counts"],
     ),
     "large tables": ("tests/core/test_large_tables.py::test_every_draw", ["moves", "weighted"]),

@@ -59,14 +59,14 @@ class ObliqueBARTCountRegressor(RegressorMixin, ObliqueBART):
     The mean of a count y is exposure × exp(f(x)), where f is a sum of small trees: exp(f) is a
     rate, such as accidents per year, and the exposure says how much was observed, such as years.
     Given its mean mu, a count has a negative binomial distribution with variance
-    mu + overdispersion mu², or a Poisson distribution with variance mu. Predictions are never
+    mu + dispersion mu², or a Poisson distribution with variance mu. Predictions are never
     negative.
 
     Parameters
     ----------
     distribution : {"negative_binomial", "poisson"}
         The distribution of a count given its mean. "negative_binomial" learns how much counts vary
-        beyond a Poisson distribution; its overdispersion is near 0 if they do not.
+        beyond a Poisson distribution; its dispersion is near 0 if they do not.
     k : float
         The prior standard deviation of f is 2 / k times that of the log rates in the data; larger
         is smoother.
@@ -80,7 +80,7 @@ class ObliqueBARTCountRegressor(RegressorMixin, ObliqueBART):
     ----------
     posterior_ : Posterior
         The draws: `posterior_.predict(X)` is f, the log of the rate; `posterior_.trace` has the
-        overdispersion.
+        dispersion.
     feature_importances_ : ndarray of shape (n_features,)
         Shares of `importance()`, scaled to sum to one; computed on first access.
     n_features_in_ : int
@@ -100,7 +100,7 @@ class ObliqueBARTCountRegressor(RegressorMixin, ObliqueBART):
     ignored. If all counts are 0, a warning says that predictions depend on the prior.
 
     `importance`, `effects` and `posterior_` describe the rate, that is the mean count at exposure
-    1. The log of the overdispersion has a normal prior with mean -1 and standard deviation 2.
+    1. The log of the dispersion has a normal prior with mean -1 and standard deviation 2.
 
     Examples
     --------

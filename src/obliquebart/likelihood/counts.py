@@ -16,13 +16,13 @@ from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likel
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import (
     COUNT_SPREAD,
-    LOG_OVERDISPERSION,
+    LOG_DISPERSION,
     CheckedHyperparameters,
 )
 from obliquebart.validation import check_counts, check_exposure, check_weights
 
-# Below this overdispersion, a negative binomial distribution is computed as a Poisson one.
-NO_OVERDISPERSION = 1e-9
+# Below this dispersion, a negative binomial distribution is computed as a Poisson one.
+NO_DISPERSION = 1e-9
 # Means beyond this are simulated as this; NumPy's Poisson draws are 64-bit integers.
 LARGEST_MEAN = 1e18
 
@@ -126,8 +126,6 @@ class Poisson(Likelihood):
         exposure = float(np.average(outcome.more[0], weights=outcome.weights))
         return {
             "leaf_model": "rate",
-            "scale_jointly": False,
-            "output_correlation": 0.0,
             "offset": _log_mean_rate(outcome),
             "sigma": 1.0,
             "sigma_fixed": True,
@@ -186,42 +184,42 @@ class Poisson(Likelihood):
 
 
 class NegativeBinomial(Poisson):
-    """As `Poisson`, with variance mu + overdispersion mu²."""
+    """As `Poisson`, with variance mu + dispersion mu²."""
 
     name = "negative_binomial"
     has_latents = True
-    noise: ClassVar[tuple[NoiseScalar, ...]] = (NoiseScalar("overdispersion", "overdispersion"),)
+    noise: ClassVar[tuple[NoiseScalar, ...]] = (NoiseScalar("dispersion", "dispersion"),)
 
     def _scale_prior(self) -> dict[str, float]:
-        mean, sd = LOG_OVERDISPERSION
-        return {"log_overdispersion_mean": mean, "log_overdispersion_sd": sd}
+        mean, sd = LOG_DISPERSION
+        return {"log_dispersion_mean": mean, "log_dispersion_sd": sd}
 
     def trace_units(self, scale: OutcomeScale) -> dict[str, float]:
-        """Give the overdispersion as it is."""
-        return {**super().trace_units(scale), "overdispersion": 1.0}
+        """Give the dispersion as it is."""
+        return {**super().trace_units(scale), "dispersion": 1.0}
 
     def variance(self, given: Given) -> FloatArray:
         mean = np.exp(given.f)
-        return np.asarray(mean + given.noise["overdispersion"] * mean**2, dtype=np.float64)
+        return np.asarray(mean + given.noise["dispersion"] * mean**2, dtype=np.float64)
 
     def noise_on_f(self, given: Given) -> FloatArray:
         """Return the squared relative error of a count."""
-        return np.asarray(np.exp(-given.f) + given.noise["overdispersion"], dtype=np.float64)
+        return np.asarray(np.exp(-given.f) + given.noise["dispersion"], dtype=np.float64)
 
     def simulate(self, given: Given, random_state: np.random.RandomState) -> FloatArray:
         """Return Poisson draws of means times gamma draws."""
-        size = np.broadcast_to(1.0 / _overdispersion(given), given.f.shape)
+        size = np.broadcast_to(1.0 / _dispersion(given), given.f.shape)
         return _poisson(np.exp(given.f) * random_state.standard_gamma(size) / size, random_state)
 
     def _log_probability(self, y: FloatArray, given: Given) -> FloatArray:
-        a, f = _overdispersion(given), given.f
+        a, f = _dispersion(given), given.f
         log_odds = np.log1p(a * np.exp(f))
         log_choices = -betaln(y + 1.0, 1.0 / a) - np.log(y + 1.0 / a)
         log_p = log_choices + y * (f + np.log(a) - log_odds) - log_odds / a
         return np.asarray(log_p, dtype=np.float64)
 
     def _at_most(self, y: FloatArray, given: Given) -> FloatArray:
-        a = _overdispersion(given)
+        a = _dispersion(given)
         at_most = betainc(1.0 / a, y + 1.0, 1.0 / (1.0 + a * np.exp(given.f)))
         return np.asarray(at_most, dtype=np.float64)
 
@@ -233,8 +231,8 @@ def _log_mean_rate(outcome: Outcome) -> float:
     return math.log(total) - math.log(float(np.sum(weights * outcome.more[0])))
 
 
-def _overdispersion(given: Given) -> FloatArray:
-    return np.maximum(given.noise["overdispersion"], NO_OVERDISPERSION)
+def _dispersion(given: Given) -> FloatArray:
+    return np.maximum(given.noise["dispersion"], NO_DISPERSION)
 
 
 def _poisson(mean: FloatArray, random_state: np.random.RandomState) -> FloatArray:

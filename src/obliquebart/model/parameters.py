@@ -37,8 +37,8 @@ PLAIN_NU = 3.0
 # Limits of the standard deviation of log rates that the prior of counts is calibrated to: small
 # counts say little about it, and outliers too much.
 COUNT_SPREAD = (0.5, 1.5)
-# Mean and standard deviation of the log of the overdispersion of counts: 95% between 0.007 and 20.
-LOG_OVERDISPERSION = (-1.0, 2.0)
+# Mean and standard deviation of the log of the dispersion of counts: 95% between 0.007 and 20.
+LOG_DISPERSION = (-1.0, 2.0)
 
 # What does not belong to the model: which columns are categories, what becomes of dates, and
 # whether a fit shows progress.

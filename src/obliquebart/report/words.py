@@ -141,10 +141,10 @@ GLOSSARY = (
         "Degrees of freedom of the noise: the smaller they are, the more outliers are expected.",
     ),
     Word(
-        "overdispersion",
-        ("overdispersion",),
+        "dispersion",
+        ("dispersion",),
         "How much counts vary beyond a Poisson distribution: the variance of a count with mean m "
-        "is m + overdispersion m².",
+        "is m + dispersion m².",
     ),
     Word(
         "theta",
