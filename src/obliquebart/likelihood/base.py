@@ -80,7 +80,7 @@ class Likelihood(ABC):
     noise : tuple of NoiseScalar
         What predictions need besides f. The trace of the engine has them.
     has_latents : bool
-        Whether the chain's target is sampled, so that its state must keep it.
+        Whether the chain's target is sampled, or not y, so that its state must keep it.
     target_dtype : dtype
         Of `Outcome.values` before `part`.
     boundary : float or None

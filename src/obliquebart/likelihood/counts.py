@@ -46,7 +46,7 @@ class Poisson(Likelihood):
     task = "count regression"
     link = "product"
     sum_link = "log_product"
-    has_latents = False
+    has_latents = True
     target_dtype = np.float64
     n_more = 1
     is_whole = True
@@ -187,7 +187,6 @@ class NegativeBinomial(Poisson):
     """As `Poisson`, with variance mu + dispersion mu²."""
 
     name = "negative_binomial"
-    has_latents = True
     noise: ClassVar[tuple[NoiseScalar, ...]] = (NoiseScalar("dispersion", "dispersion"),)
 
     def _scale_prior(self) -> dict[str, float]:
