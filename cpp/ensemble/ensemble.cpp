@@ -180,6 +180,29 @@ void Ensemble::refresh_as(Backend& backend, const std::atomic<bool>* stop) {
   }
 }
 
+void Ensemble::scale_terms(double factor) {
+  const bool is_product = std::visit(
+      []<class Leaf>(const Leaf&) { return Leaf::kCombine == Combine::multiply; }, leaf_model);
+  if (is_product)
+    raise_outputs(factor);
+  else
+    scale_outputs(factor);
+}
+
+// Logarithms of factors are what is scaled.
+void Ensemble::raise_outputs(double power) {
+  for (Tree& tree : trees)
+    for (int c = 0; c < tree.n_leaves(); ++c) {
+      float& output = tree.leaf_node(c).output;
+      output = static_cast<float>(det_exp(power * det_log(static_cast<double>(output))));
+    }
+  for (std::int64_t i = 0; i < data.n_rows(); ++i) {
+    const auto row = static_cast<std::size_t>(i);
+    const double f = det_log(static_cast<double>(residual[row]) / target[row]);
+    residual[row] = static_cast<float>(target[row] * det_exp(power * f));
+  }
+}
+
 void Ensemble::scale_outputs(double factor) {
   for (Tree& tree : trees)
     for (int c = 0; c < tree.n_leaves(); ++c) {

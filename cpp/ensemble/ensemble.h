@@ -91,8 +91,8 @@ struct Ensemble {
 
   // The float residual drifts by rounding; this computes it anew.
   void refresh_residual(Backend& backend, const std::atomic<bool>* stop = nullptr);
-  // All outputs times a factor, and the residual with them.
-  void scale_outputs(double factor);
+  // All outputs times a factor, or to its power if they are factors; and the residual with them.
+  void scale_terms(double factor);
   // Of an ensemble of sums: all of f moves by so much, an equal part in each tree, and the target
   // with it.
   void shift_outputs(double shift);
@@ -110,6 +110,8 @@ struct Ensemble {
   void check(std::vector<std::string>& problems) const;
 
  private:
+  void scale_outputs(double factor);
+  void raise_outputs(double power);
   template <class Leaf>
   void refresh_as(Backend& backend, const std::atomic<bool>* stop);
   std::int64_t most_leaves() const;

@@ -53,10 +53,10 @@ class GammaLeaf {
   struct OutputSums {
     double n = 0.0, log = 0.0, sum = 0.0;
   };
-  static void add_output(float output, OutputSums& sums) {
+  static void add_output(double output, double log_output, OutputSums& sums) {
     sums.n += 1.0;
-    sums.log += det_log(static_cast<double>(output));
-    sums.sum += static_cast<double>(output);
+    sums.log += log_output;
+    sums.sum += output;
   }
   static double log_outputs(double leaf_sd, const OutputSums& sums) {
     const double a = shape(leaf_sd);

@@ -22,6 +22,8 @@
   X(weighted_probit)         \
   X(ordinal)                 \
   X(varying_noise)           \
+  X(poisson)                 \
+  X(negative_binomial)       \
   X(none)
 
 namespace obart {

@@ -11,8 +11,31 @@ namespace {
 // A joint scaling reads and writes all rows: where they are many, not in every sweep.
 constexpr std::int64_t kScalingSweeps = 4;
 
-// A step in u = log factor. The outputs' density and the Jacobian cancel; left are the likelihood
-// and the prior of log leaf_sd.
+// What the density of the outputs and the Jacobian contribute where all terms and leaf_sd are
+// scaled by a factor. If outputs are normal, that is nothing: the two cancel. If they are factors
+// h, these become h^factor.
+double log_scaled_outputs(const Ensemble& ensemble, double factor) {
+  const auto of_leaf = [&]<class Leaf>(const Leaf&) {
+    if constexpr (Leaf::kScaleIsConjugate) {
+      return 0.0;
+    } else {
+      typename Leaf::OutputSums sums;
+      double log_jacobian = 0.0;
+      for (const Tree& tree : ensemble.trees)
+        for (int c = 0; c < tree.n_leaves(); ++c) {
+          const double log_h = det_log(static_cast<double>(tree.leaf_node(c).output));
+          Leaf::add_output(det_exp(factor * log_h), factor * log_h, sums);
+          log_jacobian += (factor - 1.0) * log_h;
+        }
+      log_jacobian += sums.n * det_log(factor);
+      return Leaf::log_outputs(ensemble.leaf_sd * factor, sums) +
+             (OBART_BUG(scaling_jacobian_missing) ? 0.0 : log_jacobian);
+    }
+  };
+  return std::visit(of_leaf, ensemble.leaf_model);
+}
+
+// A step in u = log factor: the likelihood, the prior of log leaf_sd, and that of the outputs.
 double draw_factor(ChainState& state, std::size_t e) {
   const Ensemble& ensemble = state.ensembles[e];
   const LeafSettings& prior = ensemble.settings.leaf;
@@ -25,7 +48,7 @@ double draw_factor(ChainState& state, std::size_t e) {
     double out = OBART_BUG(scaling_fit_missing) ? 0.0 : likelihood.log_scaled(factor);
     if (!OBART_BUG(scaling_prior_missing))
       out -= 2.0 * prior.leaf_shape * u + pull / (factor * factor);
-    return out;
+    return out + log_scaled_outputs(ensemble, factor);
   };
   return det_exp(slice_step(log_density, likelihood.scaling().width, rng));
 }
@@ -36,7 +59,10 @@ double draw_scale(const Ensemble& ensemble, Rng& rng) {
   const LeafSettings& prior = ensemble.settings.leaf;
   typename Leaf::OutputSums sums;
   for (const Tree& tree : ensemble.trees)
-    for (int c = 0; c < tree.n_leaves(); ++c) Leaf::add_output(tree.leaf_node(c).output, sums);
+    for (int c = 0; c < tree.n_leaves(); ++c) {
+      const auto output = static_cast<double>(tree.leaf_node(c).output);
+      Leaf::add_output(output, det_log(output), sums);
+    }
   const auto log_density = [&](double u) {
     const double leaf_sd = ensemble.leaf_sd * det_exp(u);
     const double log_prior =
@@ -76,7 +102,7 @@ void update_leaf_sd(ChainState& state, std::size_t e) {
   if (prior.scale_jointly && state.likelihood->can_scale(e) && is_turn) {
     const double factor = draw_factor(state, e);
     ensemble.leaf_sd *= factor;
-    ensemble.scale_outputs(factor);
+    ensemble.scale_terms(factor);
     state.likelihood->end_scaling(factor);
   }
   ensemble.leaf_sd = std::visit(

@@ -10,7 +10,11 @@ Examples
 (2,)
 """
 
-from obliquebart.estimators import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart.estimators import (
+    ObliqueBARTClassifier,
+    ObliqueBARTCountRegressor,
+    ObliqueBARTRegressor,
+)
 from obliquebart.estimators.rotation import RandomRotation
 from obliquebart.exceptions import (
     CheckpointWarning,
@@ -35,6 +39,7 @@ __all__ = [
     "ManyClassesWarning",
     "ModelFileError",
     "ObliqueBARTClassifier",
+    "ObliqueBARTCountRegressor",
     "ObliqueBARTRegressor",
     "Posterior",
     "RandomRotation",

@@ -20,6 +20,9 @@ Auto = Literal["auto"]
 
 # The largest magnitude of y: sums and predictive noise still fit into float64.
 LARGEST_OUTCOME = 1e300
+# Counts beyond this, and exposures beyond these, leave nothing of a float32 rate.
+LARGEST_COUNT = 1e9
+EXPOSURE_RANGE = (1e-9, 1e12)
 # The largest label weight the engine accepts, and the tolerance for treating weights as integers.
 LARGEST_LABEL_WEIGHT = 2**20
 WHOLE = 1e-9
@@ -169,6 +172,58 @@ def check_outcome(y: object, n_rows: int) -> NDArray[np.float64]:
             f"y contains a value of magnitude {largest:.3g}; the limit is {LARGEST_OUTCOME:g}. "
             "Rescale y."
         )
+    return values
+
+
+def check_counts(y: object, n_rows: int) -> NDArray[np.float64]:
+    """Return counts as float64: whole numbers of at least 0."""
+    values = check_outcome(y, n_rows)
+    remedies = (
+        (values < 0, "is negative", "counts are whole numbers of at least 0"),
+        (values != np.floor(values), "is not a whole number", "counts are whole numbers"),
+        (values > LARGEST_COUNT, "is too large", f"the limit is {LARGEST_COUNT:g}"),
+    )
+    for is_bad, fault, rule in remedies:
+        if is_bad.any():
+            row = int(np.flatnonzero(is_bad)[0])
+            raise ValueError(
+                f"Some value(s) of y are out of range: y {fault} at row {row} ({values[row]:g}), "
+                f"but {rule}. For other numbers, use ObliqueBARTRegressor; if y is a rate, pass "
+                "the counts as y and what they are divided by as exposure."
+            )
+    return values
+
+
+def check_exposure(exposure: object, n_rows: int) -> NDArray[np.float64]:
+    """Return one positive number per row; None means 1."""
+    if exposure is None:
+        return np.ones(n_rows)
+    try:
+        array = np.asarray(exposure)
+        if array.dtype.kind in "cmMUS":
+            raise TypeError(f"its dtype is {array.dtype}")
+        values = array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"exposure must be numeric: {error}") from error
+    if values.ndim == 0:
+        values = np.full(n_rows, float(values))
+    if values.shape != (n_rows,):
+        raise ValueError(
+            f"exposure has shape {values.shape}, but X has {n_rows} rows: pass one number per row, "
+            f"shape ({n_rows},), or one number for all."
+        )
+    _require_finite("exposure", values, "drop these rows, or fill in a positive number")
+    low, high = EXPOSURE_RANGE
+    for is_bad, fault in (
+        (values <= 0, "must be positive: drop rows that were not observed at all"),
+        (
+            (values < low) | (values > high),
+            f"must be between {low:g} and {high:g}: use other units",
+        ),
+    ):
+        if is_bad.any():
+            row = int(np.flatnonzero(is_bad)[0])
+            raise ValueError(f"exposure is {values[row]:g} at row {row}, but {fault}.")
     return values
 
 

@@ -19,7 +19,12 @@ import numpy as np
 import pytest
 
 from helpers.student_t import student_t_regressor
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, _core
+from obliquebart import (
+    ObliqueBARTClassifier,
+    ObliqueBARTCountRegressor,
+    ObliqueBARTRegressor,
+    _core,
+)
 
 RECORD = Path(__file__).with_name("draws.json")
 PLAIN_NOISE = {"nu": 3.0, "sigma_quantile": 0.99}
@@ -96,6 +101,14 @@ WEIGHTED_LABELS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray]] = {
         0.1 + numbers(40_000, 1)[:, 0],
     ),
 }
+# Counts, with exposures.
+COUNTS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
+    "counts": ({}, X, None),
+    "counts, paper": ({"prior": "paper"}, with_missing(X), WEIGHTS),
+    "counts, poisson": ({"distribution": "poisson"}, X, WEIGHTS),
+    "counts, large table": ({"n_trees": 5}, numbers(40_000, 3), None),
+    "counts, large leaves": ({"n_trees": 1, "alpha": 0.99, "beta": 0.1}, numbers(1500), None),
+}
 CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
     "two classes": ({}, X, 2),
     "two classes, paper": ({"prior": "paper"}, X, 2),
@@ -104,6 +117,11 @@ CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
     "three classes": ({}, X, 3),
     "two classes, large table": ({"n_trees": 5}, numbers(40_000, 3), 2),
 }
+
+
+class ExposedCounts(ObliqueBARTCountRegressor):
+    def fit(self, X, y, sample_weight=None, **options):
+        return super().fit(X, y, sample_weight, exposure="exposure", **options)
 
 
 def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, np.ndarray, Any]:
@@ -121,6 +139,12 @@ def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, n
     if name in ESTIMATED:
         parameters, x, weights = ESTIMATED[name]
         return ObliqueBARTRegressor(**SHORT | parameters, n_jobs=n_jobs), x, outcome(x), weights
+    if name in COUNTS:
+        parameters, x, weights = COUNTS[name]
+        table = {f"x{j}": column for j, column in enumerate(x.T)}
+        table["exposure"] = 0.5 + 4 * numbers(len(x), 1)[:, 0]
+        y = np.floor(outcome(x) ** 2 * table["exposure"] / 4)
+        return ExposedCounts(**SHORT | parameters, n_jobs=n_jobs), table, y, weights
     weights = None
     if name in WEIGHTED_LABELS:
         parameters, x, weights = WEIGHTED_LABELS[name]
@@ -147,7 +171,7 @@ def fitted(name: str, n_jobs: int | None = None) -> Any:
     return model.fit(x, y, weights)
 
 
-NAMES = [*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS]
+NAMES = [*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS, *COUNTS]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -157,14 +181,21 @@ def test_draws_are_those_recorded(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["default", "large table", "two classes", "estimated noise", "Student's t, large table"],
+    [
+        *("default", "large table", "two classes", "estimated noise", "Student's t, large table"),
+        *("counts", "counts, large table"),
+    ],
 )
 def test_threads_make_no_difference(name):
     assert digest(fitted(name, n_jobs=5)) == json.loads(RECORD.read_text())[name]
 
 
 @pytest.mark.parametrize(
-    "name", ["weights", "two classes", "large table", "Student's t, weights", "weighted labels"]
+    "name",
+    [
+        *("weights", "two classes", "large table", "Student's t, weights", "weighted labels"),
+        *("counts", "counts, poisson"),
+    ],
 )
 def test_going_on_makes_no_difference(name, tmp_path):
     """Fewer draws and then more; and a checkpoint of a fit that was interrupted."""
@@ -182,6 +213,7 @@ def test_going_on_makes_no_difference(name, tmp_path):
 def test_instruction_sets_make_no_difference(simd):
     names = ["missing", "paper, categories", "large table, weights", "two classes, axis"]
     names += ["Student's t, large table", "weighted labels, large table"]
+    names += ["counts, large table", "counts, large leaves", "counts, poisson"]
     script = f"import test_same_draws as t\nprint(*(t.digest(t.fitted(n)) for n in {names}))"
     folders = [Path(__file__).parent, Path(__file__).parents[1]]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])

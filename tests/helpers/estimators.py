@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart import (
+    ObliqueBARTClassifier,
+    ObliqueBARTCountRegressor,
+    ObliqueBARTRegressor,
+)
 
 OPTIONS = {"n_trees": 20, "n_burn": 50, "n_draws": 25, "n_chains": 2, "progress": False}
 
@@ -13,3 +17,7 @@ def regressor(**more):
 
 def classifier(**more):
     return ObliqueBARTClassifier(**{**OPTIONS, "random_state": 0, **more})
+
+
+def count_regressor(**more):
+    return ObliqueBARTCountRegressor(**{**OPTIONS, "random_state": 0, **more})

@@ -77,6 +77,14 @@ TESTS = {
         "tests/exact/test_invariants.py::test_every_draw",
         ["continuous-False", "mixed, missing-True", "paper's prior-False", "categorical-False"],
     ),
+    "counts": (
+        "tests/exact/test_counts.py::test_sweeps_keep_the_prior",
+        ["poisson", "poisson, weights", "negative binomial", "negative binomial, weights"],
+    ),
+    "density of counts": (
+        "tests/exact/test_counts.py::test_the_posterior_of_one_factor_and_of_the_dispersion",
+        ["weights and exposures", "large counts"],
+    ),
     "large tables": ("tests/core/test_large_tables.py::test_every_draw", ["moves", "weighted"]),
 }
 

@@ -253,45 +253,6 @@ class MovedCodes {
   CodeMask moved_ = 0;
 };
 
-// A pass whose changes are factors, in plain loops.
-template <bool Weighted>
-void multiply_and_sum(const PassTask& task, const BlockSums& out, std::int64_t first_block,
-                      std::int64_t last_block) {
-  const CellKeys keys(task);
-  const MovedCodes moved(task);
-  const float* const delta[2] = {task.apply.left_delta, task.apply.right_delta};
-  alignas(64) std::uint8_t key[kBlockRows];
-  for (std::int64_t b = first_block; b < last_block; ++b) {
-    const std::int64_t first_group = b * kBlockGroups;
-    const std::int64_t n_groups = std::min(kBlockGroups, task.n_groups - first_group);
-    const std::int64_t n_rows = n_groups * kGroupRows;
-    float* residual = task.residual + b * kBlockRows;
-    if (task.apply.code != nullptr) {
-      const std::uint64_t* right = apply_right_of(task, b);
-      const std::uint8_t* code = task.apply.code + b * kBlockRows;
-      for (std::int64_t i = 0; i < n_rows; ++i) {
-        const std::uint64_t bits = right != nullptr ? right[i / kGroupRows] : 0;
-        residual[i] *= delta[(bits >> (i % kGroupRows)) & 1U][code[i]];
-      }
-      if (moved.concerns(b)) {
-        remap_plain(task, right, first_group, n_groups);
-        moved.update(b, n_rows);
-      }
-    }
-    if (keys.n_cells == 0) continue;
-    keys.find(key, task.sum.code + b * kBlockRows, sum_right_of(task, b), n_groups);
-    const float* weight = Weighted ? task.weight + b * kBlockRows : nullptr;
-    sum_by_table<Weighted>({residual, weight, key, n_rows}, keys, out.residual + b * keys.n_cells,
-                           Weighted ? out.weight + b * keys.n_cells : nullptr);
-  }
-}
-
-inline void multiply_and_sum(const PassTask& task, const BlockSums& out, std::int64_t first_block,
-                             std::int64_t last_block) {
-  (task.weight != nullptr ? multiply_and_sum<true>
-                          : multiply_and_sum<false>)(task, out, first_block, last_block);
-}
-
 }  // namespace cells
 }  // namespace
 }  // namespace obart

@@ -87,13 +87,16 @@ OBART_INLINE void make_keys(std::uint8_t* key, const std::uint8_t* code, const s
     registers::keys_of_group(key + g * kGroupRows, code + g * kGroupRows, right[g]);
 }
 
-template <class Lookup>
-OBART_INLINE void add_changes(float* residual, std::int64_t n_rows, const Lookup& lookup) {
-  for (std::int64_t i = 0; i < n_rows; i += kPieceLanes)
-    registers::store(residual + i, registers::load(residual + i) + lookup(i));
+template <Combine How, class Lookup>
+OBART_INLINE void change_rows(float* residual, std::int64_t n_rows, const Lookup& lookup) {
+  for (std::int64_t i = 0; i < n_rows; i += kPieceLanes) {
+    const VFloat r = registers::load(residual + i);
+    registers::store(residual + i, How == Combine::add ? r + lookup(i) : r * lookup(i));
+  }
 }
 
 // `right` is the block's, or null.
+template <Combine How>
 void apply_block(const PassTask& task, const std::uint64_t* right, std::int64_t first_group,
                  std::int64_t n_groups) {
   const std::int64_t n_rows = n_groups * kGroupRows;
@@ -103,20 +106,21 @@ void apply_block(const PassTask& task, const std::uint64_t* right, std::int64_t 
   if (is_wide && right != nullptr) {
     for (std::int64_t i = 0; i < n_rows; ++i) {
       const bool goes_right = ((right[i / kGroupRows] >> (i % kGroupRows)) & 1U) != 0;
-      residual[i] += (goes_right ? task.apply.right_delta : task.apply.left_delta)[code[i]];
+      const float change = (goes_right ? task.apply.right_delta : task.apply.left_delta)[code[i]];
+      residual[i] = How == Combine::add ? residual[i] + change : residual[i] * change;
     }
   } else if (is_wide) {
-    add_changes(residual, n_rows, [&](std::int64_t i) {
+    change_rows<How>(residual, n_rows, [&](std::int64_t i) {
       return registers::wide_at(task.apply.left_delta, code + i);
     });
   } else if (right != nullptr) {
     std::uint8_t key[kBlockRows];
     make_keys(key, code, right, n_groups);
     const registers::NarrowTable<true> table(task.apply.left_delta, task.apply.right_delta);
-    add_changes(residual, n_rows, [&](std::int64_t i) { return table.at(key + i); });
+    change_rows<How>(residual, n_rows, [&](std::int64_t i) { return table.at(key + i); });
   } else {
     const registers::NarrowTable<false> table(task.apply.left_delta, nullptr);
-    add_changes(residual, n_rows, [&](std::int64_t i) { return table.at(code + i); });
+    change_rows<How>(residual, n_rows, [&](std::int64_t i) { return table.at(code + i); });
   }
 }
 
@@ -218,8 +222,8 @@ void sum_block(const CellSums& sum, const BlockSums& out, const cells::SumBlock&
 
 void apply_and_sum(const PassTask& task, const BlockSums& out, std::int64_t first_block,
                    std::int64_t last_block) {
-  if (task.combine == Combine::multiply)
-    return cells::multiply_and_sum(task, out, first_block, last_block);
+  const auto apply = task.combine == Combine::multiply ? apply_block<Combine::multiply>
+                                                       : apply_block<Combine::add>;
   const cells::CellKeys keys(task);
   const cells::CellsOfCodes of_codes(task, keys);
   const cells::MovedCodes moved(task);
@@ -230,7 +234,7 @@ void apply_and_sum(const PassTask& task, const BlockSums& out, std::int64_t firs
     const std::int64_t row = first_group * kGroupRows;
     if (task.apply.code != nullptr) {
       const std::uint64_t* right = cells::apply_right_of(task, b);
-      apply_block(task, right, first_group, n_groups);
+      apply(task, right, first_group, n_groups);
       if (moved.concerns(b)) {
         cells::remap_plain(task, right, first_group, n_groups);
         moved.update(b, n_groups * kGroupRows);
@@ -268,9 +272,10 @@ void accumulate(float* f, const std::uint8_t* code, const float* table, bool wid
   const registers::NarrowTable<false> narrow(table, nullptr);
   const std::int64_t n_rows = n_groups * kGroupRows;
   if (wide)
-    add_changes(f, n_rows, [&](std::int64_t i) { return registers::wide_at(table, code + i); });
+    change_rows<Combine::add>(f, n_rows,
+                              [&](std::int64_t i) { return registers::wide_at(table, code + i); });
   else
-    add_changes(f, n_rows, [&](std::int64_t i) { return narrow.at(code + i); });
+    change_rows<Combine::add>(f, n_rows, [&](std::int64_t i) { return narrow.at(code + i); });
 }
 
 void accumulate_double(double* sum, const std::uint8_t* code, const float* table, bool wide,

@@ -161,6 +161,41 @@ void pass_block(const PassTask& task, const Pass& pass) {
   }
 }
 
+template <Apply How>
+void multiply_rows(const PassTask& task, const Pass& pass) {
+  const Changes<How> changes(task, pass.only_code);
+  const Pass p = pass;
+  for (std::int64_t row = 0; row < p.n_rows; row += kLanes) {
+    const __m512 factor = changes.at(p.apply_code + row, p.apply_right, row);
+    _mm512_storeu_ps(p.residual + row, _mm512_mul_ps(_mm512_loadu_ps(p.residual + row), factor));
+  }
+}
+
+// Changes that are factors are applied before the pass, while the block is in the cache; what is
+// left of the change for the pass is nothing.
+Apply apply_factors(const PassTask& task, const Pass& pass, Apply how) {
+  if (task.combine == Combine::add) return how;
+  switch (how) {
+    case Apply::none:
+      break;
+    case Apply::constant:
+      multiply_rows<Apply::constant>(task, pass);
+      break;
+    case Apply::plain:
+      multiply_rows<Apply::plain>(task, pass);
+      break;
+    case Apply::split:
+      multiply_rows<Apply::split>(task, pass);
+      break;
+    case Apply::medium:
+      multiply_rows<Apply::medium>(task, pass);
+      break;
+    case Apply::wide:
+      multiply_rows<Apply::wide>(task, pass);
+  }
+  return Apply::none;
+}
+
 // Codes below 32.
 void remap_medium(const PassTask& task, const std::uint64_t* right, std::int64_t first_group,
                   std::int64_t n_groups) {
@@ -344,18 +379,20 @@ void pass_unknown(const PassTask& task, const BlockSums& out, std::int64_t first
   const cells::CellKeys keys(task);
   const bool few = keys.n_cells < cells::PresentCells::kFewest;
   const Apply how = apply_how(task, task.apply.right != nullptr);
-  const Block apply_only = choose_block<Weighted>(how, Keys::code, 0);
+  const Apply how_in_pass = task.combine == Combine::add ? how : Apply::none;
+  const Block apply_only = choose_block<Weighted>(how_in_pass, Keys::code, 0);
   const Block pass_few =
-      choose_block<Weighted>(how, keys_by(task.sum.right), few ? keys.n_cells : 0);
+      choose_block<Weighted>(how_in_pass, keys_by(task.sum.right), few ? keys.n_cells : 0);
   for (std::int64_t block = first_block; block < last_block; ++block) {
     Pass pass = pass_of(task, out, block);
+    apply_factors(task, pass, how);
     if (few) {
       pass.cell_key = keys.of_cell;
       pass_few(task, pass);
     } else if (cells::PresentCells::pays(keys)) {
       const std::int64_t n_groups = pass.n_rows / kGroupRows;
       cells::PresentCells present(keys, codes_present(pass.sum_code, n_groups));
-      sum_present<Weighted>(task, out, keys, present, pass, how, block);
+      sum_present<Weighted>(task, out, keys, present, pass, how_in_pass, block);
     } else {
       apply_only(task, pass);
       sum_by_table<Weighted>(keys, pass);
@@ -376,8 +413,9 @@ void pass_known(const PassTask& task, const BlockSums& out, std::int64_t first_b
     if (!may_have(task.apply.masks, block, task.apply.routed)) pass.apply_right = kNoBits;
     if (!may_have(task.sum.masks, block, task.sum.routed)) pass.sum_right = kNoBits;
     const CodeMask codes = task.apply.masks != nullptr ? task.apply.masks[block] : kAnyCodes;
-    const Apply how = apply_how(task, pass.apply_right != kNoBits, codes);
     pass.only_code = std::countr_zero(codes);
+    const Apply how =
+        apply_factors(task, pass, apply_how(task, pass.apply_right != kNoBits, codes));
     cells::PresentCells present(keys, of_codes,
                                 task.sum.masks != nullptr ? task.sum.masks[block] : kAnyCodes);
     if (present.fits) {
@@ -394,8 +432,6 @@ void pass_known(const PassTask& task, const BlockSums& out, std::int64_t first_b
 
 void apply_and_sum(const PassTask& task, const BlockSums& out, std::int64_t first_block,
                    std::int64_t last_block) {
-  if (task.combine == Combine::multiply)
-    return cells::multiply_and_sum(task, out, first_block, last_block);
   const bool is_known = task.apply.masks != nullptr || task.sum.masks != nullptr;
   if (task.weight != nullptr)
     (is_known ? pass_known<true> : pass_unknown<true>)(task, out, first_block, last_block);

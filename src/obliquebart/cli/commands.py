@@ -107,10 +107,18 @@ def fit(
         Path | None,
         typer.Option("--output", "-o", help="The model file.", show_default="DATA.obart"),
     ] = None,
+    outcome: Annotated[
+        Literal["auto", "number", "class", "count"],
+        typer.Option(help="What the target is; auto: a class if it is text or has two values."),
+    ] = "auto",
     task: Annotated[
         Literal["auto", "regression", "classification"],
-        typer.Option(help="auto: classification if the target is text or has two values."),
+        typer.Option(help="Older name of --outcome: number and class."),
     ] = "auto",
+    exposure: Annotated[
+        str | None,
+        typer.Option(help="The column with the exposures of counts, such as years observed."),
+    ] = None,
     categorical: Annotated[
         list[str] | None,
         typer.Option(
@@ -170,9 +178,9 @@ def fit(
     _require_folder(path)
     file = read_data(data, delimiter, decimal)
     choices = fit_task.ColumnChoices(
-        categorical or [], drop or [], id_column, "auto" if dates else None
+        categorical or [], drop or [], id_column, "auto" if dates else None, exposure
     )
-    problem = fit_task.read_task(file, target, task, choices)
+    problem = fit_task.read_task(file, target, fit_task.chosen_outcome(outcome, task), choices)
     screen.show_words(problem.table_of_types())
     screen.say(problem.in_words())
     parameters = {
@@ -187,7 +195,7 @@ def fit(
     }
     model = problem.new_model({**parameters, **fit_task.parse_settings(settings or [])})
     start = time.perf_counter()
-    options = {"max_seconds": max_seconds, "checkpoint": checkpoint}
+    options = {"max_seconds": max_seconds, "checkpoint": checkpoint, **problem.fit_options}
     is_interrupted = _fit(model, problem, **options, target_name=problem.target)
     seconds = time.perf_counter() - start
     written = f"the model was saved to {path}, but its summary is not shown."

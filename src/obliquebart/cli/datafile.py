@@ -93,7 +93,10 @@ class DataFile:
         """Return only the columns of a model, with the types they had in training."""
         self.require(encoding.names, "the model was fitted with it")
         arrays = {}
-        for name, known in zip(encoding.names, encoding.columns, strict=True):
+        known_as: dict[str, Any] = dict(zip(encoding.names, encoding.columns, strict=True))
+        if encoding.left_out in self.columns:
+            known_as[str(encoding.left_out)] = None
+        for name, known in known_as.items():
             column = self.columns[name]
             if isinstance(known, LevelTable) and known.kind == "text":
                 values = column.text(known.levels)

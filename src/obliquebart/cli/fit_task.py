@@ -16,7 +16,12 @@ from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import plain_table
 from obliquebart.cli.write_table import NamedArrays
 from obliquebart.display.numbers import plain
-from obliquebart.estimators import BY_TASK, ObliqueBART
+from obliquebart.estimators import (
+    ObliqueBART,
+    ObliqueBARTClassifier,
+    ObliqueBARTCountRegressor,
+    ObliqueBARTRegressor,
+)
 from obliquebart.table.columns import Column
 from obliquebart.table.frames import Table, read_table
 from obliquebart.table.levels import Factor
@@ -25,7 +30,14 @@ from obliquebart.table.selection import Dates, column_roles
 from obliquebart.table.words import as_date
 
 SHOWN_TYPES = 40
-
+# By the value of --outcome. An estimator whose outcomes have exposures takes --exposure.
+OUTCOMES: dict[str, type[ObliqueBART]] = {
+    "number": ObliqueBARTRegressor,
+    "class": ObliqueBARTClassifier,
+    "count": ObliqueBARTCountRegressor,
+}
+# By the value of --task, the older option.
+TASKS = {"auto": "auto", "regression": "number", "classification": "class"}
 
 TAKEN_AS = {
     "continuous": "continuous",
@@ -42,6 +54,7 @@ class ColumnChoices(NamedTuple):
     drop: Sequence[str] = ()
     id_column: str | None = None
     dates: Dates = None
+    exposure: str | None = None
 
     def check(self, file: DataFile, target: str) -> None:
         """Raise an error if a column is missing or has two roles."""
@@ -54,6 +67,13 @@ class ColumnChoices(NamedTuple):
             if self.id_column in (target, *self.categorical):
                 raise FileError(
                     f"The --id column {self.id_column!r} cannot be the target or in --categorical."
+                )
+        if self.exposure is not None:
+            file.require([self.exposure], "--exposure")
+            if self.exposure in (target, self.id_column, *self.categorical, *self.drop):
+                raise FileError(
+                    f"The --exposure column {self.exposure!r} cannot be the target, the --id "
+                    "column, or in --categorical or --drop."
                 )
 
     def columns(self, file: DataFile, target: str) -> list[str]:
@@ -76,7 +96,8 @@ class FitTask:
 
     def in_words(self) -> str:
         """Return a sentence about the task."""
-        words = f"{len(self.y)} rows, {len(self.X)} columns. Target {self.target!r}: "
+        n_columns = len(self.X) - (self.choices.exposure is not None)
+        words = f"{len(self.y)} rows, {n_columns} columns. Target {self.target!r}: "
         words += f"{self.estimator._family.describe(self.y)}."
         if self.n_dropped:
             words += f" Dropped {self.n_dropped} rows with a missing target."
@@ -101,7 +122,16 @@ class FitTask:
     def taken_as(self) -> dict[str, str]:
         """How each column is used."""
         roles = column_roles(self._table, list(self.choices.categorical), self.choices.dates)
-        return {name: TAKEN_AS[role] for name, role in zip(self.X, roles, strict=True)}
+        taken_as = {name: TAKEN_AS[role] for name, role in zip(self.X, roles, strict=True)}
+        if self.choices.exposure is not None:
+            taken_as[self.choices.exposure] = "exposure"
+        return taken_as
+
+    @property
+    def fit_options(self) -> dict[str, Any]:
+        """What `fit` needs besides the table and the outcomes."""
+        exposure = self.choices.exposure
+        return {} if exposure is None else {"exposure": exposure}
 
     def new_model(self, parameters: dict[str, Any]) -> Any:
         """Return an estimator."""
@@ -163,20 +193,30 @@ def _describe_numbers(
     return words, missing
 
 
-def read_task(file: DataFile, target: str, task: Any, choices: ColumnChoices) -> FitTask:
-    """Decide the task and how to use each column."""
+def chosen_outcome(outcome: str, task: str) -> str:
+    """Return what the outcome is: as said by --outcome, or by --task, the older option."""
+    by_task = TASKS[task]
+    if outcome != "auto" and by_task not in ("auto", outcome):
+        raise FileError(f"--task {task} and --outcome {outcome} contradict each other.")
+    return by_task if outcome == "auto" else outcome
+
+
+def read_task(file: DataFile, target: str, outcome: str, choices: ColumnChoices) -> FitTask:
+    """Decide what the outcome is and how to use each column."""
     choices.check(file, target)
     y, rows = file.outcome(target, as_text=False)
     names = choices.columns(file, target)
-    if not names:
+    if not set(names) - {choices.exposure}:
         raise FileError(f"{file.name} has no columns other than the target.")
     X = file.table(names, rows)
     is_text = y.dtype.kind == "O"
-    if task == "regression" and is_text:
-        raise FileError(f"The target {target!r} contains text: use --task classification.")
-    if task == "auto":
-        task = "classification" if is_text or len(np.unique(y)) == 2 else "regression"
-    estimator = BY_TASK[task]
+    if outcome in ("number", "count") and is_text:
+        raise FileError(f"The target {target!r} contains text: use --outcome class.")
+    if outcome == "auto":
+        outcome = "class" if is_text or len(np.unique(y)) == 2 else "number"
+    if choices.exposure is not None and outcome != "count":
+        raise FileError("--exposure is for counts: add --outcome count.")
+    estimator = OUTCOMES[outcome]
     y = estimator._family.from_column(y)
     return FitTask(
         file=file,

@@ -40,7 +40,8 @@ def encoding_of(model: Any) -> Encoding:
 
 def possible_targets(file: DataFile, model: Any) -> list[str]:
     """Return the columns of a file that the model does not use."""
-    return [name for name in file.columns if name not in encoding_of(model).names]
+    encoding = encoding_of(model)
+    return [name for name in file.columns if name not in (*encoding.names, encoding.left_out)]
 
 
 def find_target(file: DataFile, model: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.classifier import ObliqueBARTClassifier
+from obliquebart.estimators.counts import ObliqueBARTCountRegressor
 from obliquebart.estimators.regressor import ObliqueBARTRegressor
 from obliquebart.estimators.rotation import RandomRotation
 from obliquebart.model.parameters import Task
@@ -11,16 +12,19 @@ __all__ = [
     "ESTIMATORS",
     "ObliqueBART",
     "ObliqueBARTClassifier",
+    "ObliqueBARTCountRegressor",
     "ObliqueBARTRegressor",
     "RandomRotation",
 ]
 
 # By their names in model files.
 ESTIMATORS: dict[str, type[ObliqueBART]] = {
-    estimator._saved_as: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
+    estimator._saved_as: estimator
+    for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier, ObliqueBARTCountRegressor)
 }
 # The estimator for a task, for users who choose only the task.
 BY_TASK: dict[Task, type[ObliqueBART]] = {
     "regression": ObliqueBARTRegressor,
     "classification": ObliqueBARTClassifier,
+    "count regression": ObliqueBARTCountRegressor,
 }

@@ -124,7 +124,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         """Check and encode the arguments of `fit`, and return keys of their rows."""
         owner = type(self).__name__
         likelihood = self._choose_likelihood(y)
-        rows, values, weights = likelihood.read(y, sample_weight, count_rows(X, owner))
+        rows, values, weights, more = likelihood.read(y, sample_weight, count_rows(X, owner))
         encoding, table = Encoding.fit_transform(
             X,
             categorical_features=self.categorical_features,
@@ -139,12 +139,20 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                 f"training rows ({table.n_rows})."
             )
         outcome = likelihood.encode(values, weights)
+        if more:
+            outcome = replace(outcome, more=more)
         keys = training_keys(table, values if outcome.classes is None else outcome.values, rows)
         return encoding, TrainingProblem(table, outcome), keys
 
     def _choose_likelihood(self, y: Any) -> Likelihood:  # noqa: ARG002
         """Return the likelihood that the parameters ask for, and perhaps the kind of y."""
         return self._family
+
+    def _shift(self, X: Any, exposure: Any = None) -> NDArray[np.float64] | None:  # noqa: ARG002
+        """Return what is added to f at each row of X: the log of its exposure."""
+        if exposure is not None:
+            raise TypeError(f"{type(self).__name__} has no exposures: only counts have them.")
+        return None
 
     def _class_weights(self, outcome: Outcome) -> NDArray[np.float64] | None:  # noqa: ARG002
         """Return the factors for the class probabilities, if any."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,6 +15,7 @@ from obliquebart.display.numbers import plain
 from obliquebart.model.parameters import Task
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.diagnostics import choose_rows
+from obliquebart.posterior.outcome_quantiles import grouped
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import EncodedTable
 from obliquebart.validation import check_labels, check_number, count_rows
@@ -81,6 +82,55 @@ class RegressionEvaluation:
             "in 50% interval": self.coverage_at(0.5),
             f"in {self.coverage:.0%} interval": float(self.covered.mean()),
         }
+
+
+@dataclass(frozen=True)
+class CountEvaluation(RegressionEvaluation):
+    """Predictions of counts and the observed counts.
+
+    As a `RegressionEvaluation`, where `mean` is the expected count at the exposure of a row. `pit`
+    is randomised: the probability of a smaller count, plus a uniformly distributed part of the
+    probability of the observed one; with a fixed seed.
+
+    Attributes
+    ----------
+    sd : ndarray of shape (n,)
+        Predictive standard deviation of each count; `sigma` is its mean.
+    log_probability : ndarray of shape (n,)
+        Log predictive probability of each count.
+    exposure : ndarray of shape (n,)
+        Exposures.
+    """
+
+    sd: FloatArray = field(default_factory=lambda: np.zeros(0))
+    log_probability: FloatArray = field(default_factory=lambda: np.zeros(0))
+    exposure: FloatArray = field(default_factory=lambda: np.zeros(0))
+
+    def scores(self) -> dict[str, float]:
+        """Return errors and coverages by name."""
+        scores = super().scores()
+        del scores["R²"]
+        explained = deviance_explained(self.y, self.mean, self.exposure)
+        errors = {name: scores.pop(name) for name in ("RMSE", "MAE")}
+        log_score = float(np.mean(self.log_probability))
+        return {**errors, "D²": explained, "log score": log_score, **scores}
+
+
+def deviance_explained(
+    y: FloatArray, mean: FloatArray, exposure: FloatArray, weights: FloatArray | None = None
+) -> float:
+    """Return one minus the Poisson deviance of predictions over that of one rate for all rows.
+
+    NaN if one rate explains all counts.
+    """
+    total = float(np.average(y, weights=weights))
+    constant = exposure * (total / float(np.average(exposure, weights=weights)))
+    tiny = np.finfo(np.float64).tiny
+    own, of_constant = (
+        metrics.mean_poisson_deviance(y, np.maximum(each, tiny), sample_weight=weights)
+        for each in (mean, constant)
+    )
+    return 1.0 - float(own / of_constant) if total > 0 and of_constant > 0 else float("nan")
 
 
 @dataclass(frozen=True)
@@ -163,6 +213,7 @@ def evaluate(
     y: ArrayLike,
     *,
     coverage: float = 0.9,
+    exposure: ArrayLike | None = None,
     max_rows: int = MAX_ROWS,
     n_jobs: int | None = None,
 ) -> Evaluation:
@@ -172,7 +223,7 @@ def evaluate(
 
     Parameters
     ----------
-    model : ObliqueBARTRegressor or ObliqueBARTClassifier
+    model : estimator
         A fitted model.
     X : table of shape (n, n_features)
         Rows to predict, all of weight one.
@@ -180,6 +231,8 @@ def evaluate(
         Outcomes or labels of the rows.
     coverage : float, default=0.9
         Coverage of the intervals.
+    exposure : array-like of shape (n,) or number, optional
+        Exposures of counts, as for `ObliqueBARTCountRegressor.predict`.
     max_rows : int, default=5000
         Maximum number of rows to use; larger tables are thinned evenly.
     n_jobs : int or None
@@ -187,7 +240,7 @@ def evaluate(
 
     Returns
     -------
-    RegressionEvaluation or ClassEvaluation
+    RegressionEvaluation, CountEvaluation or ClassEvaluation
 
     Examples
     --------
@@ -202,7 +255,8 @@ def evaluate(
     check_is_fitted(model)
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
     rows = choose_rows(max_rows, count_rows(X, type(model).__name__))
-    data = _Data(model._fitted.encoding.transform(X), y, rows)
+    shift = model._shift(X, exposure)
+    data = _Data(model._fitted.encoding.transform(X), y, rows, shift)
     return EVALUATE[model._fitted.likelihood.task](model, data, tail, n_jobs)
 
 
@@ -212,6 +266,8 @@ class _Data(NamedTuple):
     table: EncodedTable
     y: ArrayLike
     rows: NDArray[np.intp]
+    shift: FloatArray | None
+    """Added to f: logs of exposures."""
 
 
 def _evaluate_numbers(
@@ -241,6 +297,38 @@ def _evaluate_numbers(
     )
 
 
+def _evaluate_counts(model: Any, data: _Data, tail: float, n_jobs: int | None) -> CountEvaluation:
+    posterior: Posterior = model.posterior_
+    likelihood = posterior.likelihood
+    observed = likelihood.check_observed(data.y, data.table.n_rows)[data.rows]
+    columns = data.table.take(data.rows)
+    shift = np.zeros(len(observed)) if data.shift is None else data.shift[data.rows]
+    levels = (tail, 1.0 - tail)
+    new = posterior.summarise(columns, levels, "outcome", n_jobs, shift)
+    pit, log_probability = np.empty(len(observed)), np.empty(len(observed))
+    part_of_step = np.random.RandomState(0).uniform(size=len(observed)) - 0.5
+    for part, given in posterior.given_blocks(columns, n_jobs, shift):
+        y = observed[part]
+        log_p = likelihood.log_density(y, given)
+        log_probability[part] = np.logaddexp.reduce(log_p, axis=0) - np.log(len(log_p))
+        middle = likelihood.cdf(y, grouped(given)).mean(axis=0)
+        pit[part] = middle + part_of_step[part] * np.exp(log_probability[part])
+    return CountEvaluation(
+        y=observed,
+        mean=new.mean,
+        low=new.quantiles[:, 0],
+        high=new.quantiles[:, 1],
+        pit=np.clip(pit, 0.0, 1.0),
+        sigma=new.sd,
+        coverage=1.0 - 2.0 * tail,
+        n_table=data.table.n_rows,
+        target=model.target_name_,
+        sd=new.sd,
+        log_probability=log_probability,
+        exposure=np.exp(shift),
+    )
+
+
 def _evaluate_classes(model: Any, data: _Data, tail: float, n_jobs: int | None) -> ClassEvaluation:
     classes = model.classes_
     codes = class_codes(check_labels(data.y, data.table.n_rows), classes)[data.rows]
@@ -262,6 +350,7 @@ def _evaluate_classes(model: Any, data: _Data, tail: float, n_jobs: int | None) 
 EVALUATE: dict[Task, Callable[..., Evaluation]] = {
     "regression": _evaluate_numbers,
     "classification": _evaluate_classes,
+    "count regression": _evaluate_counts,
 }
 
 

@@ -118,9 +118,8 @@ def read_trees(
     for number in numbers:
         _check_range("tree", number, n_trees)
         number %= n_trees
-        outputs = [
-            float(output) * posterior.scale.scale for output in decoded.outputs(draw, number)
-        ]
+        terms = posterior.likelihood.terms(np.asarray(decoded.outputs(draw, number), np.float64))
+        outputs = (terms * posterior.scale.scale).tolist()
         n_rows: list[int | None] = [None] * len(outputs)
         if data is not None:
             codes = posterior.draws.leaf_codes(data, draw, number)

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from obliquebart.likelihood.base import Given, Likelihood, NoiseScalar
+from obliquebart.likelihood.counts import NegativeBinomial, Poisson
 from obliquebart.likelihood.gaussian import Gaussian
 from obliquebart.likelihood.ordinal import Ordinal
 from obliquebart.likelihood.probit import Probit, WeightedProbit
@@ -19,6 +20,8 @@ LIKELIHOODS: dict[str, Likelihood] = {
     WeightedProbit.name: WeightedProbit(),
     VaryingNoise.name: VaryingNoise(),
     Ordinal.name: Ordinal(),
+    Poisson.name: Poisson(),
+    NegativeBinomial.name: NegativeBinomial(),
 }
 
 

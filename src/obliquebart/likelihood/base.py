@@ -29,6 +29,8 @@ class NoiseScalar(NamedTuple):
     """Whether it changes from draw to draw; otherwise the progress line leaves it out."""
     in_progress: bool = True
     """Whether the progress line has room for it."""
+    is_scale: bool = True
+    """Whether it is positive, so that its logarithm can be judged."""
 
 
 class CheckedOutcome(NamedTuple):
@@ -40,6 +42,8 @@ class CheckedOutcome(NamedTuple):
     """Outcomes at these rows."""
     weights: FloatArray | None
     """Their weights."""
+    more: tuple[FloatArray, ...] = ()
+    """Further numbers of the outcomes."""
 
 
 class Given(NamedTuple):
@@ -72,14 +76,16 @@ class Likelihood(ABC):
     ----------
     name : str
         The engine's name of it; also in model files.
-    task : {"regression", "classification"}
-        Whether outcomes are numbers, with one posterior, or labels.
+    task : {"regression", "classification", "count regression"}
+        Whether outcomes are numbers, with one posterior, labels, or counts.
     link : str
-        The engine's name of the map from f to the mean of an outcome.
+        The engine's name of the map from the outputs of the trees to the mean of an outcome.
+    sum_link : str
+        The same for f itself: their sum, or the sum of their logarithms.
     noise : tuple of NoiseScalar
         What predictions need besides f. The trace of the engine has them.
     has_latents : bool
-        Whether the chain's target is sampled, so that its state must keep it.
+        Whether the chain's target is sampled, or not y, so that its state must keep it.
     target_dtype : dtype
         Of `Outcome.values` before `part`.
     boundary : float or None
@@ -92,11 +98,16 @@ class Likelihood(ABC):
         The engine's name of the map from the ensembles after the first to `noise_at_rows`.
     joint_classes : bool
         Whether one posterior has the probabilities of all classes, `class_probabilities`.
+    is_whole : bool
+        Whether outcomes are whole numbers of at least 0.
+    noun : str
+        What an outcome is called in a sentence.
     """
 
     name: ClassVar[str]
     task: ClassVar[Task]
     link: ClassVar[str]
+    sum_link: ClassVar[str] = "identity"
     noise: tuple[NoiseScalar, ...] = ()
     has_latents: ClassVar[bool]
     target_dtype: ClassVar[DTypeLike]
@@ -104,8 +115,9 @@ class Likelihood(ABC):
     n_more: ClassVar[int] = 0
     is_joint: ClassVar[bool] = False
     other_link: ClassVar[str] = "identity"
-
     joint_classes: ClassVar[bool] = False
+    is_whole: ClassVar[bool] = False
+    noun: ClassVar[str] = "a number"
 
     @property
     def has_classes(self) -> bool:
@@ -169,6 +181,10 @@ class Likelihood(ABC):
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:
         """Return the user's outcomes of one posterior, as `log_density` takes them."""
 
+    def is_constant(self, outcome: Outcome) -> bool:
+        """Say whether there is nothing to learn: one row, or all outcomes equal."""
+        return bool(outcome.values.min() == outcome.values.max())
+
     @abstractmethod
     def constant_warning(self, outcome: Outcome) -> str:
         """Say what a model of a constant outcome is."""
@@ -213,6 +229,10 @@ class Likelihood(ABC):
         """Return the settings of one ensemble as those of a model of its own."""
         return settings_of(settings, e)
 
+    def usual_shift(self, more: Mapping[str, float]) -> float:
+        """Return what is added to f at a usual row, given the likelihood's own settings."""
+        return 0.0
+
     @abstractmethod
     def unit(self, scale: OutcomeScale) -> str:
         """Say what 1 is in the engine's units."""
@@ -240,6 +260,10 @@ class Likelihood(ABC):
     ) -> dict[str, FloatArray]:
         """Return the noise at rows, given what the ensembles after the first say of them."""
         return scalars
+
+    def terms(self, outputs: FloatArray) -> FloatArray:
+        """Return what leaf outputs in the engine's units add to f."""
+        return outputs
 
     # ---- a new outcome ---------------------------------------------------------------------------
 

@@ -39,7 +39,8 @@ class Ordinal(Probit):
         self._n_classes = n_classes
         self._order = order
         self.noise = tuple(
-            NoiseScalar(f"cut.{k}", f"cut {k}", in_progress=False) for k in range(1, n_classes)
+            NoiseScalar(f"cut.{k}", f"cut {k}", in_progress=False, is_scale=False)
+            for k in range(1, n_classes)
         )
 
     def with_settings(self, more: Mapping[str, float]) -> Ordinal:

@@ -156,7 +156,7 @@ def _warn_of_many_numbers(labels: NDArray[Any]) -> None:
     if n_classes > MANY_CLASSES:
         warn_caller(
             f"y holds {n_classes} different numbers, and a classifier takes each for a class of "
-            "its own. If they are quantities, use ObliqueBARTRegressor, or --task regression on "
+            "its own. If they are quantities, use ObliqueBARTRegressor, or --outcome number on "
             "the command line; if they are labels, turn them into text.",
             ManyClassesWarning,
         )

@@ -44,8 +44,8 @@ class Outcome:
 
     @property
     def constant(self) -> bool:
-        """Whether there is nothing to learn: one row, or all outcomes equal."""
-        return bool(self.values.min() == self.values.max())
+        """Whether there is nothing to learn."""
+        return self.likelihood.is_constant(self)
 
 
 class NoiseEstimate(NamedTuple):

@@ -21,8 +21,8 @@ from obliquebart.validation import (
     check_pair,
 )
 
-# Whether outcomes are numbers or labels.
-Task = Literal["regression", "classification"]
+# Whether outcomes are numbers, labels or counts.
+Task = Literal["regression", "classification", "count regression"]
 
 # Of the degrees of freedom of the noise. Fewer than four make the variance infinite, and above 30
 # the noise is as good as normal.
@@ -35,6 +35,12 @@ NU_SHARE = 0.1
 NU_RANGE = (10.0, 300.0)
 # Of sigma's prior where the noise is not estimated; CGM section 2.2.4.
 PLAIN_NU = 3.0
+
+# Limits of the standard deviation of log rates that the prior of counts is calibrated to: small
+# counts say little about it, and outliers too much.
+COUNT_SPREAD = (0.5, 1.5)
+# Mean and standard deviation of the log of the dispersion of counts: 95% between 0.007 and 20.
+LOG_DISPERSION = (-1.0, 2.0)
 
 # What does not belong to the model: which columns are categories, what becomes of dates, and
 # whether a fit shows progress.
@@ -87,7 +93,7 @@ PRESETS = {
         p_perturb=0.3,
         output_correlation=-0.95,
         scale_jointly=True,
-        leaf_shape={"regression": 10.0, "classification": 1.0},
+        leaf_shape={"regression": 10.0, "classification": 1.0, "count regression": 3.0},
         robust_leaf=True,
         theta_weight=100.0,
         axis_theta_a=1.0,
@@ -319,6 +325,7 @@ class SweepCost(NamedTuple):
 RUN_LENGTHS: dict[Task, RunLength] = {
     "regression": RunLength(),
     "classification": RunLength(n_burn=1000),
+    "count regression": RunLength(),
 }
 
 

@@ -18,6 +18,7 @@ from scipy.stats import binom
 
 from obliquebart.explain.evaluation import (
     ClassEvaluation,
+    CountEvaluation,
     Evaluation,
     RegressionEvaluation,
     evaluate,
@@ -247,12 +248,15 @@ def residuals(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
     """Draw residuals.
 
     Regression: residuals against predictions, with ±2 σ and the median of each tenth of the rows;
-    the median should stay near zero. Classification: the observed share of the class minus its
+    the median should stay near zero. Counts: residuals in predictive standard deviations, and the
+    mean of each tenth of the rows. Classification: the observed share of the class minus its
     predicted probability, by probability, with ±2 standard errors.
     """
     ax.axhline(0.0, color=INK, lw=1.0, ls="--")
     if isinstance(evaluation, ClassEvaluation):
         _residuals_of_classes(evaluation, ax, code)
+    elif isinstance(evaluation, CountEvaluation):
+        _residuals_of_counts(evaluation, ax)
     else:
         _residuals_of_regression(evaluation, ax)
 
@@ -287,6 +291,29 @@ def _residuals_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None
     legend_above(ax)
 
 
+def _residuals_of_counts(evaluation: CountEvaluation, ax: Axes) -> None:
+    some = _spread(len(evaluation.y), 2 * MAX_POINTS)
+    scaled = evaluation.residual / evaluation.sd
+    ax.axhspan(-2, 2, color=INK, alpha=0.08, lw=0, label="±2 sd of a count")
+    ax.plot(evaluation.mean[some], scaled[some], "o", ms=3, color=ACCENT, alpha=0.6)
+    order = np.argsort(evaluation.mean, kind="stable")
+    groups = [g for g in np.array_split(order, N_BINS) if len(g)]
+    ax.plot(
+        [np.median(evaluation.mean[group]) for group in groups],
+        [np.mean(scaled[group]) for group in groups],
+        "s-",
+        color=SECOND,
+        mec=INK,
+        ms=6,
+        lw=2,
+        label="mean of a tenth of the rows",
+    )
+    name = _name(evaluation)
+    label_axes(ax, x=f"predicted {name}", y=f"{name}, (observed - predicted) / sd")
+    plain_ticks(ax, x="number", y="number")
+    legend_above(ax)
+
+
 def _residuals_of_classes(evaluation: ClassEvaluation, ax: Axes, code: int | None) -> None:
     groups = _groups(evaluation, code)
     mean, share = groups.mean, groups.share
@@ -302,7 +329,8 @@ def _residuals_of_classes(evaluation: ClassEvaluation, ax: Axes, code: int | Non
 def calibration(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
     """Draw calibration: whether predicted probabilities match observed frequencies.
 
-    Regression: a histogram of the predictive probability of an outcome below the observed one.
+    Regression: a histogram of the predictive probability of an outcome below the observed one
+    (for counts, plus a random part of that of the observed one).
     It should be flat; a hump in the middle means that intervals are too wide, high ends that they
     are too narrow. The band contains 95% of the bars of a correct model. Classification: the
     observed share of the class against its predicted probability, in groups of rows with similar

@@ -48,9 +48,14 @@ class Observed(NamedTuple):
 
 
 def to_arviz(
-    posterior: Posterior, X: Any, observed: Observed, rows: int | Sequence[int], n_jobs: int | None
+    posterior: Posterior,
+    X: Any,
+    observed: Observed,
+    rows: int | Sequence[int],
+    n_jobs: int | None,
+    shift: FloatArray | None = None,
 ) -> Any:
-    """Export a posterior; see `Posterior.to_arviz`."""
+    """Export a posterior; see `Posterior.to_arviz`. Outcomes are those at f plus the shift."""
     arviz = import_arviz()
     observed.require_table(X)
     shape = (posterior.n_chains, posterior.n_draws)
@@ -65,6 +70,8 @@ def to_arviz(
         given = _given(posterior, columns, n_jobs)
         if chosen.size:
             groups["posterior"]["f"] = given.f[..., chosen]
+        if shift is not None:
+            given = given._replace(f=given.f + shift)
         groups |= _outcome_groups(posterior, observed, given)
         coords = {"row": np.arange(columns.n_rows), "f_row": chosen}
         dims = {"f": ["f_row"], "y": ["row"]}

@@ -338,18 +338,20 @@ class Posterior(PosteriorSummaries):
         quantiles: Sequence[float] = (),
         kind: str = "mean",
         n_jobs: int | None = None,
+        shift: FloatArray | None = None,
     ) -> Summary:
         """Return mean, standard deviation and quantiles without storing all draws at all rows.
 
         `kind="mean"` summarises f (for classification, the probability). `kind="outcome"`
-        summarises a new y of weight one, by the mixture of its distributions over the draws.
+        summarises a new y of weight one, by the mixture of its distributions over the draws. A
+        `shift`, such as the log of the exposure of each row, is added to f for a new y.
         """
         check_choice("kind", kind, ("mean", "outcome"))
         noise = None
         if kind == "outcome":
             noise = self.likelihood.core_noise(self.likelihood.noise_of(self.trace), self.scale)
             if noise is None:
-                return self._summarise_outcome(columns, quantiles, n_jobs)
+                return self._summarise_outcome(columns, quantiles, n_jobs, shift)
         noise_scale, noise_df = (None, None) if noise is None else noise
         result = self.draws.summarise(
             columns.to_core(),
@@ -368,11 +370,15 @@ class Posterior(PosteriorSummaries):
         return Summary(location + scale * mean, scale * sd, location + scale * levels.T)
 
     def _summarise_outcome(
-        self, columns: EncodedTable, quantiles: Sequence[float], n_jobs: int | None
+        self,
+        columns: EncodedTable,
+        quantiles: Sequence[float],
+        n_jobs: int | None,
+        shift: FloatArray | None,
     ) -> Summary:
         """Do the same for noise that the engine does not support, by the likelihood's functions."""
         parts = []
-        for _, given in self.given_blocks(columns, n_jobs):
+        for _, given in self.given_blocks(columns, n_jobs, shift):
             mean, variance = self.likelihood.mean(given.f), self.likelihood.variance(given)
             sd = np.sqrt(mean.var(axis=0, ddof=min(len(mean) - 1, 1)) + variance.mean(axis=0))
             levels = outcome_quantiles(self.likelihood, given, quantiles)
@@ -380,11 +386,18 @@ class Posterior(PosteriorSummaries):
         return Summary(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
     def given_blocks(
-        self, columns: EncodedTable, n_jobs: int | None = None
+        self,
+        columns: EncodedTable,
+        n_jobs: int | None = None,
+        shift: FloatArray | None = None,
     ) -> Iterator[tuple[slice, Given]]:
-        """Yield rows and what the distribution of their outcomes depends on, in all draws."""
+        """Yield rows and what the distribution of their outcomes depends on, in all draws.
+
+        The shift, a number per row, is added to f.
+        """
         scalars = self.likelihood.noise_of(self.trace)
         for rows, f in self.blocks(columns, n_jobs):
+            f += 0.0 if shift is None else shift[rows]
             noise = scalars
             if len(self.ensembles) > 1:
                 at_rows = self._other_ensembles(columns.take(rows), n_jobs)
@@ -409,11 +422,18 @@ class Posterior(PosteriorSummaries):
     def _f(self, columns: EncodedTable, n_jobs: int | None) -> FloatArray:
         """Return all draws of f in the units of y; every call prepares all trees again."""
         jobs = effective_jobs(n_jobs)
-        f: FloatArray = self.draws.predict(columns.to_core(), "identity", 0.0, jobs).astype(float)
+        f: FloatArray = self.draws.predict(
+            columns.to_core(), self.likelihood.sum_link, 0.0, jobs
+        ).astype(float)
         f += self._offset
         f *= self.scale.scale
         f += self.scale.location
         return f
+
+    @property
+    def usual_shift(self) -> float:
+        """What is added to f at a usual row."""
+        return self.likelihood.usual_shift(self.settings.get("more", {}))
 
     @property
     def _offset(self) -> float:
@@ -455,7 +475,9 @@ class Posterior(PosteriorSummaries):
         return mean, levels
 
     @documented
-    def log_density(self, X: Any, y: Any, *, n_jobs: int | None = None) -> FloatArray:
+    def log_density(
+        self, X: Any, y: Any, *, shift: FloatArray | None = None, n_jobs: int | None = None
+    ) -> FloatArray:
         """Return the log of the predictive density, or probability, of each outcome at its row.
 
         The density is averaged over the draws.
@@ -464,6 +486,8 @@ class Posterior(PosteriorSummaries):
         ----------
         y : array-like of shape (n,)
             Outcomes; with two classes 0 and 1.
+        shift : ndarray of shape (n,), optional
+            Added to f, such as the logarithm of exposures.
 
         Returns
         -------
@@ -472,7 +496,7 @@ class Posterior(PosteriorSummaries):
         columns = self.encode(X)
         observed = self.likelihood.check_observed(y, columns.n_rows)
         out = np.empty(columns.n_rows)
-        for rows, given in self.given_blocks(columns, n_jobs):
+        for rows, given in self.given_blocks(columns, n_jobs, shift):
             log_each = self.likelihood.log_density(observed[rows], given)
             out[rows] = logsumexp(log_each, axis=0) - np.log(len(given.f))
         return out
@@ -484,6 +508,7 @@ class Posterior(PosteriorSummaries):
         n_samples: int,
         random_state: np.random.RandomState,
         *,
+        shift: FloatArray | None = None,
         n_jobs: int | None = None,
     ) -> FloatArray:
         """Return draws of new outcomes at the rows of X.
@@ -497,6 +522,8 @@ class Posterior(PosteriorSummaries):
             Draws per row.
         random_state : RandomState
             Generator for the noise and the choice of draws.
+        shift : ndarray of shape (n,), optional
+            Added to f, such as the log of the exposure of each row of a model of counts.
 
         Returns
         -------
@@ -512,7 +539,7 @@ class Posterior(PosteriorSummaries):
         random_state.shuffle(chosen)
         taken, position = np.unique(chosen, return_inverse=True)
         out = np.empty((columns.n_rows, n_samples))
-        for rows, given in self._take(taken).given_blocks(columns, n_jobs):
+        for rows, given in self._take(taken).given_blocks(columns, n_jobs, shift):
             noise = {name: values[position].T for name, values in given.noise.items()}
             of_samples = Given(given.f[position].T, noise)
             out[rows] = self.likelihood.simulate(of_samples, random_state)

@@ -210,23 +210,27 @@ def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> 
     x = rows_between(problem.table).to_core()
     trace = {name: np.stack([c.trace[name] for c in chains]) for name in chains[0].trace}
 
-    def predict(e: int, link: str = "identity") -> FloatArray:
+    def predict(e: int, link: str) -> FloatArray:
         return np.stack([c.ensembles[e].predict(x, link, 0.0, n_threads) for c in chains]).astype(
             np.float64
         )
 
-    f = predict(0)
+    f = predict(0, likelihood.sum_link)
     noise = likelihood.noise_of(trace, (*f.shape[:2], 1))
     others = range(1, settings.n_ensembles)
     if likelihood.is_joint:
-        f = np.concatenate(relative_to_mean([f, *(predict(e) for e in others)]), axis=-1)
+        f = np.concatenate(
+            relative_to_mean([f, *(predict(e, likelihood.sum_link) for e in others)]), axis=-1
+        )
     elif others:
         noise = likelihood.noise_at_rows(noise, [predict(e, likelihood.other_link) for e in others])
-    is_fixed = {"sigma": settings.sigma_fixed}
+    is_fixed = {s.name: not s.sampled for s in likelihood.noise if s.is_scale}
+    is_fixed["sigma"] = settings.sigma_fixed
     for e in range(settings.n_ensembles):
         is_fixed[f"{ensemble_prefix(e)}leaf_sd"] = settings.ensemble(e).leaf_sd_fixed
     scales = {name: trace[name] for name in is_fixed if not is_fixed[name]}
-    variance = likelihood.noise_on_f(Given(f, noise)).mean(axis=(0, 1))
+    usual = f + (settings.offset + likelihood.usual_shift(settings.more))
+    variance = likelihood.noise_on_f(Given(usual, noise)).mean(axis=(0, 1))
     return measure_convergence(f, variance, scales)
 
 

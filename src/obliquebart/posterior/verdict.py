@@ -129,7 +129,7 @@ def examine(
         else np.concatenate([given.noise[name] for given in found], axis=1)
         for name, values in found[0].noise.items()
     }
-    given = Given(f, noise)
+    given = Given(f + posterior.usual_shift, noise)
     return _evidence(posterior, given, posterior.likelihood.predictions(given), label)
 
 
@@ -190,7 +190,7 @@ def _evidence(posterior: Posterior, given: Given, predictions: FloatArray, label
 
 def sampled_scales(posterior: Posterior) -> dict[str, FloatArray]:
     """Return the draws of the noise and leaf scales, if they are not fixed."""
-    names = [scalar.name for scalar in posterior.likelihood.noise]
+    names = [scalar.name for scalar in posterior.likelihood.noise if scalar.is_scale]
     names += [f"{ensemble_prefix(e)}leaf_sd" for e in range(len(posterior.ensembles))]
     draws = {name: posterior.trace[name] for name in names}
     return {name: values for name, values in draws.items() if values.min() < values.max()}

@@ -8,7 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from obliquebart.display.numbers import about
-from obliquebart.explain.evaluation import ClassEvaluation, Evaluation, RegressionEvaluation
+from obliquebart.explain.evaluation import (
+    ClassEvaluation,
+    CountEvaluation,
+    Evaluation,
+    RegressionEvaluation,
+)
 from obliquebart.posterior.verdict import WITHIN, Verdict
 
 CAUTIONS = {
@@ -71,12 +76,13 @@ def _of_numbers(evaluation: RegressionEvaluation) -> list[Headline]:
             f"predicting the average would be off by {about(guess, 3)}.",
         )
     ]
-    if not np.isnan(scores["R²"]):
+    measure = "D²" if isinstance(evaluation, CountEvaluation) else "R²"
+    if not np.isnan(scores[measure]):
         shown.append(
             Headline(
                 "Explained",
-                f"{scores['R²']:.0%}",
-                f"of the differences in {name} between rows (R²).",
+                f"{scores[measure]:.0%}",
+                f"of the differences in {name} between rows ({measure}).",
             )
         )
     inside = float(evaluation.covered.mean())

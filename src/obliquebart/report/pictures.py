@@ -12,7 +12,12 @@ from matplotlib.figure import Figure
 from obliquebart import plots
 from obliquebart.display.numbers import plain
 from obliquebart.explain.effects import Effect
-from obliquebart.explain.evaluation import ClassEvaluation, Evaluation, score_text
+from obliquebart.explain.evaluation import (
+    ClassEvaluation,
+    CountEvaluation,
+    Evaluation,
+    score_text,
+)
 from obliquebart.explain.importance import Importance
 from obliquebart.explain.rules import Inclusion
 from obliquebart.explain.trees import Split, Tree, read_tree, read_trees, walk
@@ -101,13 +106,14 @@ def more_checks(evaluation: Evaluation) -> list[Picture]:
     if isinstance(evaluation, ClassEvaluation):
         caption = "Residuals by predicted probability. The band shows chance variation."
         return [_check("residuals", plots.residuals, evaluation, caption)]
+    residuals = "Residuals by prediction. The medians should stay near zero."
+    if isinstance(evaluation, CountEvaluation):
+        residuals = (
+            "Residuals by prediction, in predictive standard deviations. The means should stay "
+            "near zero."
+        )
     return [
-        _check(
-            "residuals",
-            plots.residuals,
-            evaluation,
-            "Residuals by prediction. The medians should stay near zero.",
-        ),
+        _check("residuals", plots.residuals, evaluation, residuals),
         _check(
             "calibration",
             plots.calibration,

@@ -39,6 +39,18 @@ GLOSSARY = (
         "0% is no better than always predicting the average.",
     ),
     Word(
+        "d2",
+        ("D²",),
+        "Like R², for counts: 100% is perfect, 0% is no better than one rate for all rows. Errors "
+        "count by the Poisson deviance, so that large counts may be further off than small ones.",
+    ),
+    Word(
+        "log-score",
+        ("log score",),
+        "The average logarithm of the probability that was predicted for the outcome; larger is "
+        "better.",
+    ),
+    Word(
         "interval",
         ("interval", "intervals"),
         "A range that contains the true value with a given probability, for example 90%.",
@@ -110,7 +122,8 @@ GLOSSARY = (
         "f",
         ("f",),
         "The sum of the trees: the prediction or, for classes, a score that is converted to a "
-        "probability. f[7] is the value for row 7, counting from 0.",
+        "probability, or for counts the logarithm of the rate. f[7] is the value for row 7, "
+        "counting from 0.",
     ),
     Word(
         "prior",
@@ -126,6 +139,12 @@ GLOSSARY = (
         "df",
         ("df",),
         "Degrees of freedom of the noise: the smaller they are, the more outliers are expected.",
+    ),
+    Word(
+        "dispersion",
+        ("dispersion",),
+        "How much counts vary beyond a Poisson distribution: the variance of a count with mean m "
+        "is m + dispersion m².",
     ),
     Word(
         "theta",

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
 from obliquebart.table.columns import Column
 from obliquebart.table.encoded import EncodedTable
-from obliquebart.table.frames import Table, check_columns, read_table
+from obliquebart.table.frames import Table, check_columns, read_table, without_column
 from obliquebart.table.levels import LevelTable, Unseen, UnseenLevelWarning, unseen_message
 from obliquebart.table.problems import ProblemCollector, value_error
 from obliquebart.table.scaling import FEATURE_SCALINGS, ColumnScale, limits_of
@@ -54,6 +54,8 @@ class Encoding:
     feature_scaling : str
     owner : str
         Name of the estimator, for messages.
+    left_out : str or None
+        A column that is not part of the model and may be in later tables, such as an exposure.
 
     Examples
     --------
@@ -69,6 +71,7 @@ class Encoding:
     columns: list[ColumnScale | LevelTable]
     feature_scaling: str
     owner: str
+    left_out: str | None = None
 
     @classmethod
     def fit(cls, X: Any, **options: Any) -> Encoding:
@@ -162,6 +165,8 @@ class Encoding:
         code 4294967295 and are reported in one `UnseenLevelWarning`. Missing values of a
         categorical column count as unseen if training had none.
         """
+        if self.left_out is not None:
+            X = without_column(X, self.left_out)
         table = read_table(X, self.owner)
         check_columns(table, self.names, self.is_named, self.owner)
         reports: list[Unseen] = []
@@ -245,6 +250,7 @@ class Encoding:
             "columns": [column.to_state() for column in self.columns],
             "feature_scaling": self.feature_scaling,
             "owner": self.owner,
+            **({} if self.left_out is None else {"left_out": self.left_out}),
         }
 
     @classmethod
@@ -267,7 +273,10 @@ class Encoding:
             if state["feature_scaling"] not in FEATURE_SCALINGS:
                 raise ValueError(f"unknown feature_scaling {state['feature_scaling']!r}")
             is_named, scaling = bool(state["is_named"]), state["feature_scaling"]
-            return cls(names, is_named, columns, scaling, str(state["owner"]))
+            left_out = state.get("left_out")
+            if left_out is not None and (not isinstance(left_out, str) or left_out in names):
+                raise ValueError("the column that was left out is one of the others")
+            return cls(names, is_named, columns, scaling, str(state["owner"]), left_out)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"The stored encoding is damaged: {error!r}") from error
 

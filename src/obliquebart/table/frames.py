@@ -78,6 +78,22 @@ def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Tab
     return _read_array(X, owner, rows)
 
 
+def without_column(X: Any, name: str) -> Any:
+    """Return a data frame or a dictionary without a column, or X itself if it has no such column.
+
+    Examples
+    --------
+    >>> without_column({"a": [1.0], "b": [2.0]}, "b")
+    {'a': [1.0]}
+    """
+    if isinstance(X, Mapping) and not issparse(X):
+        return {key: values for key, values in X.items() if key != name}
+    if nw.dependencies.is_into_dataframe(X):
+        frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+        return frame.drop(name).to_native() if name in frame.columns else X
+    return X
+
+
 def check_columns(table: Table, names: list[str], is_named: bool, owner: str) -> None:
     """Compare the columns with those in fit; messages are scikit-learn's."""
     if is_named and table.is_named and table.names != names:

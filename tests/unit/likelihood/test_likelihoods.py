@@ -12,10 +12,11 @@ from obliquebart.explain.evaluation import evaluate
 from obliquebart.likelihood import LIKELIHOODS, Given
 from obliquebart.likelihood.gaussian import Gaussian
 from obliquebart.posterior.diagnostics import diagnose
-from obliquebart.posterior.outcome_quantiles import outcome_quantiles
+from obliquebart.posterior.outcome_quantiles import grouped, outcome_quantiles
 from obliquebart.report import report_html
 
-NOISE = {"sigma": np.array([0.7]), "df": np.array([6.0])}
+NOISE = {"sigma": np.array([0.7]), "df": np.array([6.0]), "dispersion": np.array([0.5])}
+COUNTS = ("poisson", "negative_binomial")
 
 
 @pytest.mark.parametrize("name", LIKELIHOODS)
@@ -55,6 +56,43 @@ def test_new_outcomes_have_the_mean_and_follow_the_distribution(name):
     # Five standard errors: a false alarm in a million seeds.
     assert abs(y.mean() - likelihood.mean(f)[0]) < 5 * y.std() / np.sqrt(len(y))
     assert abs(likelihood.cdf(y, Given(f, NOISE)).mean() - 0.5) < 5 * 0.3 / np.sqrt(len(y))
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_probabilities_of_counts(name):
+    """Against SciPy, for small and large means, and next to no dispersion."""
+    likelihood, y = LIKELIHOODS[name], np.array([0.0, 1.0, 7.0, 2000.0])
+    for f, dispersion in ((-3.0, 2.0), (1.5, 1e-4), (7.6, 0.1), (7.6, 1e-8)):
+        given = Given(np.full((1, 4), f), {"dispersion": np.array([[dispersion]])})
+        expected = stats.poisson(np.exp(f))
+        if name == "negative_binomial":
+            expected = stats.nbinom(1 / dispersion, 1 / (1 + dispersion * np.exp(f)))
+        np.testing.assert_allclose(
+            likelihood.log_density(y, given)[0], expected.logpmf(y), rtol=1e-5
+        )
+        middle = expected.cdf(y) - 0.5 * expected.pmf(y)
+        np.testing.assert_allclose(likelihood.cdf(y, given)[0], middle, rtol=1e-5, atol=1e-12)
+        between = likelihood.cdf(y + 0.5, given)[0]
+        np.testing.assert_allclose(between, expected.cdf(y), rtol=1e-5, atol=1e-12)
+        assert (
+            likelihood.cdf(np.array([-1.0, -0.5]), Given(given.f[:, :2], given.noise)) == 0
+        ).all()
+        np.testing.assert_allclose(likelihood.variance(given)[0], expected.var(), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_groups_of_draws_keep_the_distribution(name):
+    rng = np.random.default_rng(0)
+    f = rng.normal([0.0, 3.0, 9.0], [1.0, 0.5, 0.3], size=(2000, 3))
+    noise = {"dispersion": np.exp(rng.normal(-1.0, 0.5, size=(2000, 1)))}
+    given = Given(f, noise if name == "negative_binomial" else {})
+    likelihood = LIKELIHOODS[name]
+    few = grouped(given)
+    assert len(few.f) < 200
+    for y in (0.0, 20.0, 8000.0):
+        at_y = np.full(3, y)
+        exact, ours = (likelihood.cdf(at_y, each).mean(axis=0) for each in (given, few))
+        np.testing.assert_allclose(ours, exact, atol=2e-3)
 
 
 def test_quantiles_by_the_distribution_are_those_of_the_engine(monkeypatch):
