@@ -19,6 +19,8 @@
   X(student_t)               \
   X(probit)                  \
   X(weighted_probit)         \
+  X(logit)                   \
+  X(softmax)                 \
   X(varying_noise)           \
   X(none)
 
@@ -90,6 +92,10 @@ class Likelihood {
   virtual Scaling scaling() const { return {8192, 0.1}; }
   virtual void begin_scaling(const Ensembles& ensembles, std::size_t e, double sigma);
   virtual double log_scaled(double factor) const;
+
+  // The float residual drifts by rounding; it is computed anew after so many sweeps. Large targets
+  // need that more often.
+  virtual std::int64_t refresh_sweeps() const { return 64; }
 
   // What the likelihood has of its own: scales to be traced, and fields of the state (scales, and
   // latents that a sweep does not draw before it uses them).

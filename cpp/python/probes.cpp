@@ -3,6 +3,7 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include "base/polya_gamma.h"
 #include "base/random.h"
 #include "model/lp.h"
 #include "python/arrays.h"
@@ -97,6 +98,14 @@ NB_MODULE(_probes, m) {
       .def("sum_above",
            [](Rng& r, std::int64_t terms, double a, std::int64_t n) {
              return fill<double>(n, [&] { return r.sum_above(terms, a); });
+           })
+      .def("polya_gamma",
+           [](Rng& r, double z, std::int64_t n) {
+             return fill<double>(n, [&] { return polya_gamma(z, r); });
+           })
+      .def("polya_gamma_sum",
+           [](Rng& r, std::int64_t terms, double z, std::int64_t n) {
+             return fill<double>(n, [&] { return polya_gamma(terms, z, r); });
            })
       .def("normal_above",
            [](Rng& r, double a, std::int64_t n) {

@@ -57,6 +57,14 @@ TESTS = {
             "Student's t, five trees, both kinds, weighted, leaf_sd sampled",
         ],
     ),
+    "classes": (
+        "tests/exact/test_classes.py::test_sweeps_keep_the_prior",
+        ["logit", "logit, weights", "three classes", "three classes, weights"],
+    ),
+    "one leaf": (
+        "tests/exact/test_classes.py::test_the_posterior_of_outputs",
+        ["two labels that disagree", "weights", "three classes"],
+    ),
     "core's prior": (
         "tests/exact/test_prior_invariance.py::test_prior_of_the_core",
         ["two columns, all moves, missing values, empty leaves", "categorical only"],
