@@ -1,8 +1,10 @@
-// The normal distribution and Student's t over arrays, for AVX-512.
+// The normal distribution, Student's t and the logistic over arrays, for AVX-512.
+#include "base/logistic_lanes.h"
 #include "base/normal_lanes.h"
 #include "base/student_t_lanes.h"
 
 namespace obart {
 const NormalKernels kNormalAvx512{
-    normal_cdf, mixture, log_normal_cdf, weighted_log_normal_cdf, log_interval, student_t_mixture};
+    normal_cdf,   mixture, log_normal_cdf, weighted_log_normal_cdf, log_interval, student_t_mixture,
+    log_logistic, add_exp, log_sum};
 }  // namespace obart

@@ -1,4 +1,5 @@
-// The normal distribution and Student's t over arrays of floats, compiled for each instruction set.
+// The normal distribution, Student's t and the logistic over arrays of floats, compiled for each
+// instruction set.
 #pragma once
 
 #include <cstdint>
@@ -26,6 +27,13 @@ struct NormalKernels {
   // As `mixture`, of Student's t.
   void (*student_t_mixture)(const EvenStudentT& t, const float* mean, const float* inverse_scale,
                             std::int64_t n, float x, float sign, double* tail, double* density);
+  // The sum of weight log logistic(offset + factor f).
+  double (*log_logistic)(const float* f, const float* offset, const float* weight, float factor,
+                         std::int64_t n);
+  // sum += exp(score - origin), the difference being taken to the nearest number in [-60, 60].
+  void (*add_exp)(const float* score, const float* origin, float* sum, std::int64_t n);
+  // out = origin + log(a + b), a and b being such sums.
+  void (*log_sum)(const float* a, const float* b, const float* origin, float* out, std::int64_t n);
 };
 
 // For the chosen instruction set.

@@ -21,6 +21,8 @@
   X(probit)                  \
   X(weighted_probit)         \
   X(ordinal)                 \
+  X(logit)                   \
+  X(softmax)                 \
   X(varying_noise)           \
   X(poisson)                 \
   X(negative_binomial)       \
@@ -96,6 +98,10 @@ class Likelihood {
   virtual double log_scaled(double factor) const;
   // All outputs have been multiplied by this factor; so are scales that log_scaled has scaled too.
   virtual void end_scaling(double /*factor*/) {}
+
+  // The float residual drifts by rounding; it is computed anew after so many sweeps. Large targets
+  // need that more often.
+  virtual std::int64_t refresh_sweeps() const { return 64; }
 
   // What the likelihood has of its own: scales to be traced, and fields of the state (scales, and
   // latents that a sweep does not draw before it uses them).

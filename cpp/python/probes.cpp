@@ -4,6 +4,7 @@
 #include <nanobind/stl/string.h>
 
 #include "base/normal_kernels.h"
+#include "base/polya_gamma.h"
 #include "base/random.h"
 #include "model/lp.h"
 #include "python/arrays.h"
@@ -105,6 +106,14 @@ NB_MODULE(_probes, m) {
       .def("sum_above",
            [](Rng& r, std::int64_t terms, double a, std::int64_t n) {
              return fill<double>(n, [&] { return r.sum_above(terms, a); });
+           })
+      .def("polya_gamma",
+           [](Rng& r, double z, std::int64_t n) {
+             return fill<double>(n, [&] { return polya_gamma(z, r); });
+           })
+      .def("polya_gamma_sum",
+           [](Rng& r, std::int64_t terms, double z, std::int64_t n) {
+             return fill<double>(n, [&] { return polya_gamma(terms, z, r); });
            })
       .def("normal_above",
            [](Rng& r, double a, std::int64_t n) {

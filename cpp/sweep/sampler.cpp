@@ -9,8 +9,6 @@
 namespace obart {
 namespace {
 
-// The float residual drifts by rounding; it is computed anew after so many sweeps.
-constexpr std::int64_t kRefreshSweeps = 64;
 // Rows times trees from which on a sweep can be stopped in the middle (some milliseconds).
 constexpr std::size_t kLongSweep = std::size_t{1} << 24;
 
@@ -75,7 +73,7 @@ void Sampler::sweep(StopFlag stop) {
     if (!ensemble.settings.leaf.leaf_sd_fixed) update_leaf_sd(state_, e);
     ensemble.total_moves += work_[e].moves;
   }
-  if (++state_.n_sweeps % kRefreshSweeps == 0)
+  if (++state_.n_sweeps % state_.likelihood->refresh_sweeps() == 0)
     for (Ensemble& ensemble : ensembles) ensemble.refresh_residual(*backend_, stop.flag);
 }
 

@@ -20,6 +20,12 @@ MODELS: dict[str, dict[str, Any]] = {
     "axis": {"axis_rules": True},
     "probit": {"likelihood": "probit", "leaf_sd_fixed": False},
     "weighted_probit": {"likelihood": "weighted_probit", "leaf_sd_fixed": False},
+    "logit": {"likelihood": "logit", "leaf_sd_fixed": False},
+    "softmax": {
+        "likelihood": "softmax",
+        "leaf_sd_fixed": False,
+        "more": {"offset.0": 0.2, "offset.1": -0.1, "offset.2": 0.0},
+    },
     "student_t": {"likelihood": "student_t", "more": {"df": 4.0}, "leaf_sd_fixed": False},
 }
 N, N_TREES, N_LEVELS = 120, 12, 40
@@ -37,7 +43,16 @@ def maker(**changes: Any) -> Callable[[], _core.Sampler]:
     for name, value in changes.items():
         setattr(settings, name, value)
     y = x_cont[0] + (x_cat[0] % 3) + rng.standard_normal(N)
-    y = (y > y.mean()).astype(float) if settings.likelihood.endswith("probit") else y / y.std()
+    if settings.likelihood == "softmax":
+        for _ in range(2):
+            settings.add_ensemble()
+            ensemble = settings.ensemble(settings.n_ensembles - 1)
+            ensemble.n_trees, ensemble.leaf_sd, ensemble.leaf_sd_fixed = N_TREES, 0.3, False
+        y = np.digitize(y, np.quantile(y, [0.3, 0.6])).astype(float)
+    elif settings.likelihood.endswith("it"):
+        y = (y > y.mean()).astype(float)
+    else:
+        y /= y.std()
     weights = rng.uniform(0.1, 3, N) if settings.likelihood == "weighted_probit" else None
     return lambda: _core.Sampler(data, y, weights, settings, 3, 0)
 
@@ -48,15 +63,19 @@ def test_a_state_goes_round_bit_for_bit(name):
     chain = make()
     chain.run(20, 10, 2, _core.Control())
     chain.sweep(3)
-    state, draws = chain.state(), chain.draws
+    state = chain.state()
+    n_ensembles = 1 + sum(key.endswith(".target") for key in state)
     other = make()
     other.set_state(state)
-    other.set_draws(_core.Draws.from_arrays(draws.to_arrays(), 3, [N_LEVELS]))
+    for e in range(n_ensembles):
+        kept = _core.Draws.from_arrays(chain.draws_of(e).to_arrays(), 3, [N_LEVELS])
+        other.set_draws(kept, e)
     assert_same(other.state(), state)
     for one in (chain, other):
         one.run(0, 20, 1, _core.Control())
     assert_same(other.state(), chain.state())
-    assert_same(other.draws.to_arrays(), chain.draws.to_arrays())
+    for e in range(n_ensembles):
+        assert_same(other.draws_of(e).to_arrays(), chain.draws_of(e).to_arrays())
     assert other.check() == []
 
 

@@ -375,6 +375,60 @@ void check_labels(Rng& rng, std::size_t n, bool weighted, KernelChecks& found) {
   }
 }
 
+// Scores of classes: sums of exponentials, their logarithms, and the logistic likelihood.
+struct Scores {
+  std::vector<float> score, origin, weight;
+  float factor;
+
+  Scores(Rng& rng, std::size_t n)
+      : score(random_floats(rng, n)), origin(random_floats(rng, n)), weight(random_floats(rng, n)) {
+    for (float& one : score) one *= 8.0F;
+    for (float& one : weight) one = std::abs(one);
+    factor = static_cast<float>(det_exp(0.5 * rng.normal()));
+  }
+
+  // One number per row, and the likelihood.
+  std::vector<double> run(const NormalKernels& kernels) const {
+    const auto n = static_cast<std::int64_t>(score.size());
+    std::vector<float> sum(score.size(), 0.25F);
+    std::vector<float> log(score.size());
+    kernels.add_exp(score.data(), origin.data(), sum.data(), n);
+    kernels.log_sum(sum.data(), sum.data(), origin.data(), log.data(), n);
+    std::vector<double> out(log.begin(), log.end());
+    out.push_back(kernels.log_logistic(score.data(), origin.data(), weight.data(), factor, n));
+    return out;
+  }
+
+  std::vector<double> run_plainly() const {
+    std::vector<double> out;
+    double total = 0.0;
+    for (std::size_t i = 0; i < score.size(); ++i) {
+      const auto y = static_cast<double>(score[i] - origin[i]);
+      const double sum = 0.25 + std::exp(std::clamp(y, -60.0, 60.0));
+      out.push_back(static_cast<double>(origin[i]) + std::log(2.0 * sum));
+      const auto z = static_cast<double>(origin[i] + factor * score[i]);
+      total +=
+          static_cast<double>(weight[i]) * (std::min(z, 0.0) - std::log1p(std::exp(-std::abs(z))));
+    }
+    out.push_back(total);
+    return out;
+  }
+};
+
+void check_scores(Rng& rng, std::size_t n, KernelChecks& found) {
+  const Scores task(rng, n);
+  const std::vector<double> expected = task.run_plainly();
+  const std::vector<double> first = task.run(normal_kernels(available_simd().front()));
+  ++found.n_tasks;
+  for (const Simd level : available_simd()) {
+    const std::vector<double> done = task.run(normal_kernels(level));
+    bool is_near = true;
+    for (std::size_t i = 0; i < done.size(); ++i)
+      is_near &= std::abs(done[i] - expected[i]) <= 2e-6 * (1.0 + std::abs(expected[i]));
+    if (!is_near || !same(done, first)) ++found.n_different;
+  }
+}
+
 template <class Task>
 void check(Rng& rng, std::int64_t n_groups, int n_codes, KernelChecks& found) {
   const Task task(rng, n_groups, n_codes);
@@ -396,6 +450,7 @@ KernelChecks check_kernels(std::uint64_t seed) {
   Rng rng(seed, 0);
   for (std::size_t n = 1; n < 300; ++n)
     for (const bool weighted : {false, true}) check_labels(rng, n, weighted, found);
+  for (std::size_t n = 1; n < 300; ++n) check_scores(rng, n, found);
   for (const std::int64_t n_groups : {1, 5, 16, 37})
     for (const int n_codes : {1,  2,  3,  4,  5,  6,  7,  8,  9,  11,  13,  14,  15,  16, 17,
                               18, 24, 25, 30, 31, 32, 33, 63, 64, 125, 126, 127, 128, 250})

@@ -51,6 +51,22 @@ std::vector<Scenario> all() {
          s.ensembles[0].leaf.leaf_sd = 1.5 / std::sqrt(200.0);
          s.ensembles[0].leaf.leaf_sd_fixed = false;
        }},
+      {"logit",
+       {.binary = true},
+       [](Settings& s) {
+         s.likelihood.name = "logit";
+         s.ensembles[0].leaf.leaf_sd = 2.6 / std::sqrt(200.0);
+         s.ensembles[0].leaf.leaf_sd_fixed = false;
+       }},
+      {"softmax",
+       {.binary = true},
+       [](Settings& s) {
+         s.likelihood.name = "softmax";
+         s.likelihood.more = {{"offset.0", 0.0}, {"offset.1", 0.0}};
+         s.ensembles[0].leaf.leaf_sd = 2.6 / std::sqrt(200.0);
+         s.ensembles[0].leaf.leaf_sd_fixed = false;
+         s.ensembles.push_back(s.ensembles[0]);
+       }},
       {"categorical", {.p_cont = 0, .n_levels = {500, 40, 3, 2}}, nothing},
       {"mixed", {.p_cont = 5, .n_levels = {500, 3}}, nothing},
       {"moves",

@@ -117,6 +117,45 @@ CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
     "three classes": ({}, X, 3),
     "two classes, large table": ({"n_trees": 5}, numbers(40_000, 3), 2),
 }
+# By the engine alone: number of classes, table, weights, whether leaf_sd is sampled.
+CLASSES: dict[str, tuple[int, np.ndarray, np.ndarray | None, bool]] = {
+    "logit": (2, X, None, True),
+    "logit, weights": (2, with_missing(X), 3 * WEIGHTS, True),
+    "softmax": (3, X, None, True),
+    "softmax, weights": (4, with_missing(X), WEIGHTS, False),
+    "softmax, large table": (3, numbers(40_000, 3), None, True),
+}
+
+
+def class_settings(n_classes: int, sampled: bool, n_threads: int) -> _core.Settings:
+    settings = _core.Settings()
+    settings.likelihood = "softmax" if n_classes > 2 else "logit"
+    settings.offset, settings.n_threads = 0.25, n_threads
+    settings.more = {f"offset.{k}": -0.5 * k for k in range(n_classes)}
+    for e in range(n_classes if n_classes > 2 else 1):
+        if e > 0:
+            settings.add_ensemble()
+        one = settings.ensemble(e)
+        one.n_trees, one.leaf_sd, one.leaf_sd_fixed = 5, 0.5, not sampled
+        one.theta_a, one.theta_b = 2.0, 4.0
+        one.p_change, one.p_perturb = 0.2, 0.3
+    return settings
+
+
+def class_digest(name: str, n_threads: int = 1) -> str:
+    n_classes, x, weights, sampled = CLASSES[name]
+    settings = class_settings(n_classes, sampled, n_threads)
+    columns = np.ascontiguousarray(2 * x.T - 1, dtype=np.float32)
+    data = _core.Data(columns, np.zeros((0, len(x)), np.uint32), [])
+    y = outcome(x)
+    labels = np.searchsorted(np.sort(y)[:: len(y) // n_classes][1:n_classes], y)
+    chain = _core.Sampler(data, labels.astype(float), weights, settings, 3, 0)
+    chain.run(20, 15, 1, _core.Control())
+    found = hashlib.sha256()
+    for e in range(settings.n_ensembles):
+        for key, array in sorted(chain.draws_of(e).to_arrays().items()):
+            found.update(key.encode() + np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()[:32]
 
 
 class ExposedCounts(ObliqueBARTCountRegressor):
@@ -166,28 +205,32 @@ def digest(model: Any) -> str:
     return found.hexdigest()[:32]
 
 
+def found(name: str, n_jobs: int | None = None) -> str:
+    return class_digest(name, n_jobs or 1) if name in CLASSES else digest(fitted(name, n_jobs))
+
+
 def fitted(name: str, n_jobs: int | None = None) -> Any:
     model, x, y, weights = make_model(name, n_jobs)
     return model.fit(x, y, weights)
 
 
-NAMES = [*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS, *COUNTS]
+NAMES = [*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS, *COUNTS, *CLASSES]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_draws_are_those_recorded(name):
-    assert digest(fitted(name)) == json.loads(RECORD.read_text())[name]
+    assert found(name) == json.loads(RECORD.read_text())[name]
 
 
 @pytest.mark.parametrize(
     "name",
     [
         *("default", "large table", "two classes", "estimated noise", "Student's t, large table"),
-        *("counts", "counts, large table"),
+        *("counts", "counts, large table", "softmax, large table"),
     ],
 )
 def test_threads_make_no_difference(name):
-    assert digest(fitted(name, n_jobs=5)) == json.loads(RECORD.read_text())[name]
+    assert found(name, n_jobs=5) == json.loads(RECORD.read_text())[name]
 
 
 @pytest.mark.parametrize(
@@ -214,7 +257,8 @@ def test_instruction_sets_make_no_difference(simd):
     names = ["missing", "paper, categories", "large table, weights", "two classes, axis"]
     names += ["Student's t, large table", "weighted labels, large table"]
     names += ["counts, large table", "counts, large leaves", "counts, poisson"]
-    script = f"import test_same_draws as t\nprint(*(t.digest(t.fitted(n)) for n in {names}))"
+    names += ["logit, weights", "softmax", "softmax, large table"]
+    script = f"import test_same_draws as t\nprint(*(t.found(n) for n in {names}))"
     folders = [Path(__file__).parent, Path(__file__).parents[1]]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "OBLIQUEBART_SIMD": simd, "PYTHONPATH": path}
@@ -238,4 +282,4 @@ def move_rate(name: str, move: str) -> float:
 
 
 if __name__ == "__main__":
-    RECORD.write_text(json.dumps({name: digest(fitted(name)) for name in NAMES}, indent=1) + "\n")
+    RECORD.write_text(json.dumps({name: found(name) for name in NAMES}, indent=1) + "\n")

@@ -65,6 +65,18 @@ TESTS = {
         "tests/exact/test_learned_t.py::test_sweeps_keep_the_prior",
         ["one scale", "fixed sigma"],
     ),
+    "classes": (
+        "tests/exact/test_classes.py::test_sweeps_keep_the_prior",
+        ["logit", "logit, weights", "three classes", "three classes, weights"],
+    ),
+    "one leaf": (
+        "tests/exact/test_classes.py::test_the_posterior_of_outputs",
+        ["two labels that disagree", "weights", "three classes"],
+    ),
+    "varying noise": (
+        "tests/exact/test_varying_noise.py::test_sweeps_keep_the_prior",
+        ["learned scale and tails", "weights", "missing values"],
+    ),
     "core's prior": (
         "tests/exact/test_prior_invariance.py::test_prior_of_the_core",
         ["two columns, all moves, missing values, empty leaves", "categorical only"],
