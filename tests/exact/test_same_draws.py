@@ -214,7 +214,10 @@ def fitted(name: str, n_jobs: int | None = None) -> Any:
     return model.fit(x, y, weights)
 
 
-NAMES = [*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS, *COUNTS, *CLASSES]
+NAMES = [
+    *(*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS),
+    *(*COUNTS, *CLASSES),
+]
 
 
 @pytest.mark.parametrize("name", NAMES)
