@@ -84,7 +84,8 @@ double log_height(double df) {
   return det_lgamma(0.5 * (df + 1.0)) - det_lgamma(0.5 * df) - 0.5 * det_log(df);
 }
 
-// With heavier tails the same residuals have a smaller scale, about in these proportions.
+// With heavier tails the same residuals have a smaller scale, about in these proportions. The prior
+// of sigma is that of sigma / usual_scale(df), the scale of normal noise.
 double usual_scale(double df) { return 1.0 - 0.9 / df; }
 
 class LearnedT final : public StudentT {
@@ -95,9 +96,15 @@ class LearnedT final : public StudentT {
       throw std::invalid_argument("df_rate must be between 0.001 and 10");
   }
 
+  double draw_prior_sigma(Rng& rng) const override {
+    return settings().sigma_fixed ? settings().sigma : draw_sigma(0.0, 0.0, rng, usual_scale(df_));
+  }
+
   // The weights go with the degrees of freedom, and what follows in the sweep goes with them.
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
-    StudentT::draw_scales(ensembles, sigma, rng);
+    if (!settings().sigma_fixed)
+      sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng,
+                         OBART_BUG(t_sigma_unit_dropped) ? 1.0 : usual_scale(df_));
     draw_df(ensembles[0], sigma, rng);
     if (!OBART_BUG(t_weights_stale)) prepare(ensembles, 0, sigma, rng);
   }
@@ -145,7 +152,8 @@ class LearnedT final : public StudentT {
   }
 
   // Without the latent weights, which would hold the degrees of freedom where they are. And sigma
-  // is drawn along with them: kept is sigma / usual_scale(df), which the residuals know well.
+  // is drawn along with them: kept is sigma / usual_scale(df), which the residuals know well, and
+  // whose prior does not depend on the degrees of freedom.
   void draw_df(const Ensemble& f, double& sigma, Rng& rng) {
     const auto n_rows = static_cast<double>(given_.size());
     const double kept = sigma / usual_scale(df_);
@@ -162,18 +170,10 @@ class LearnedT final : public StudentT {
       const double height = OBART_BUG(t_height_dropped) ? 0.0 : log_height(df);
       log_mass[g] = n_rows * (height - det_log(scale[g])) - 0.5 * (df + 1.0) * sum[g];
       if (!OBART_BUG(t_prior_dropped)) log_mass[g] += det_log(prior_mass(g, rate_));
-      if (!settings().sigma_fixed) log_mass[g] += log_sigma(scale[g], df);
     }
     const std::size_t chosen = draw_index(log_mass, rng);
     df_ = kGrid[chosen];
     sigma = scale[chosen];
-  }
-
-  // The prior of sigma, times its derivative with respect to what is kept.
-  double log_sigma(double sigma, double df) const {
-    const double power = OBART_BUG(t_jacobian_dropped) ? 0.0 : det_log(usual_scale(df));
-    return power - (settings().nu + 1.0) * det_log(sigma) -
-           0.5 * settings().nu * settings().lambda / (sigma * sigma);
   }
 
   double rate_;

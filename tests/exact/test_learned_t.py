@@ -119,8 +119,9 @@ def density(y, weights, sigma, rate, leaf_sd=1.0):
     log_p = -0.5 * (f / leaf_sd) ** 2 + np.log(prior_of_df(rate))
     if not is_fixed:
         nu, lambda_ = sigma
-        # Of sigma, and its derivative on the grid.
-        log_p = log_p - nu * np.log(scale) - 0.5 * nu * lambda_ / scale**2
+        # Of sigma over the usual scale, and its derivative on the grid.
+        normal = scale / (1.0 - 0.9 / GRID)
+        log_p = log_p - nu * np.log(normal) - 0.5 * nu * lambda_ / normal**2
     for i, value in enumerate(y):
         w = 1.0 if weights is None else weights[i]
         log_p = log_p + stats.t(GRID).logpdf((value - f) * np.sqrt(w) / scale) - np.log(scale)

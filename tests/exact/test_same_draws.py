@@ -96,6 +96,17 @@ WEIGHTED_LABELS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray]] = {
         0.1 + numbers(40_000, 1)[:, 0],
     ),
 }
+# With noise whose tails are learned.
+LEARNED_TAILS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
+    "learned tails": ({}, X, None),
+    "learned tails, weights": ({"prior": "paper"}, with_missing(X), WEIGHTS),
+    "learned tails, large table": ({"n_trees": 5}, numbers(40_000, 3), None),
+}
+ORDERED: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
+    "ordered classes": ({}, X, 4),
+    "ordered classes, paper": ({"prior": "paper"}, with_missing(X), 3),
+    "ordered classes, large table": ({"n_trees": 5}, numbers(40_000, 3), 10),
+}
 CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
     "two classes": ({}, X, 2),
     "two classes, paper": ({"prior": "paper"}, X, 2),
@@ -118,6 +129,11 @@ def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, n
         plain = {} if parameters.get("prior") == "paper" else PLAIN_NOISE
         model = student_t_regressor(**SHORT | plain | parameters, n_jobs=n_jobs)
         return model, x, outcome(x), weights
+    if name in LEARNED_TAILS:
+        parameters, x, weights = LEARNED_TAILS[name]
+        plain = {} if parameters.get("prior") == "paper" else PLAIN_NOISE
+        options = {**SHORT, **plain, **parameters, "noise": "student_t"}
+        return ObliqueBARTRegressor(**options, n_jobs=n_jobs), x, outcome(x), weights
     if name in ESTIMATED:
         parameters, x, weights = ESTIMATED[name]
         return ObliqueBARTRegressor(**SHORT | parameters, n_jobs=n_jobs), x, outcome(x), weights
@@ -125,6 +141,9 @@ def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, n
     if name in WEIGHTED_LABELS:
         parameters, x, weights = WEIGHTED_LABELS[name]
         n_classes = 2
+    elif name in ORDERED:
+        parameters, x, n_classes = ORDERED[name]
+        parameters = {**parameters, "ordered": True}
     else:
         parameters, x, n_classes = CLASSIFICATIONS[name]
     y = outcome(x)
@@ -136,7 +155,8 @@ def digest(model: Any) -> str:
     """Digest the draws and what was drawn with them."""
     found = hashlib.sha256()
     for posterior in model._fitted.posteriors:
-        arrays = {**posterior.draws.to_arrays(), "sigma": posterior.trace["sigma"]}
+        drawn = {"sigma", *(scalar.name for scalar in posterior.likelihood.noise if scalar.sampled)}
+        arrays = {**posterior.draws.to_arrays(), **{n: posterior.trace[n] for n in drawn}}
         for name in sorted(arrays):
             found.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
     return found.hexdigest()[:32]
@@ -148,6 +168,7 @@ def fitted(name: str, n_jobs: int | None = None) -> Any:
 
 
 NAMES = [*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS]
+NAMES += [*LEARNED_TAILS, *ORDERED]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -157,14 +178,21 @@ def test_draws_are_those_recorded(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["default", "large table", "two classes", "estimated noise", "Student's t, large table"],
+    [
+        *("default", "large table", "two classes", "estimated noise", "Student's t, large table"),
+        *("learned tails, large table", "ordered classes, large table"),
+    ],
 )
 def test_threads_make_no_difference(name):
     assert digest(fitted(name, n_jobs=5)) == json.loads(RECORD.read_text())[name]
 
 
 @pytest.mark.parametrize(
-    "name", ["weights", "two classes", "large table", "Student's t, weights", "weighted labels"]
+    "name",
+    [
+        *("weights", "two classes", "large table", "Student's t, weights", "weighted labels"),
+        *("learned tails", "learned tails, weights", "ordered classes"),
+    ],
 )
 def test_going_on_makes_no_difference(name, tmp_path):
     """Fewer draws and then more; and a checkpoint of a fit that was interrupted."""
@@ -182,6 +210,7 @@ def test_going_on_makes_no_difference(name, tmp_path):
 def test_instruction_sets_make_no_difference(simd):
     names = ["missing", "paper, categories", "large table, weights", "two classes, axis"]
     names += ["Student's t, large table", "weighted labels, large table"]
+    names += ["learned tails, large table", "ordered classes, large table"]
     script = f"import test_same_draws as t\nprint(*(t.digest(t.fitted(n)) for n in {names}))"
     folders = [Path(__file__).parent, Path(__file__).parents[1]]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])

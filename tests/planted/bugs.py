@@ -35,7 +35,7 @@ BUGS = {
     "t_weights_dropped": "the user's weights not part of those of Student's t",
     "t_height_dropped": "degrees of freedom drawn without the density's constant",
     "t_prior_dropped": "degrees of freedom drawn without their prior",
-    "t_jacobian_dropped": "sigma moved with the degrees of freedom, without its derivative",
+    "t_sigma_unit_dropped": "prior of sigma the same for all degrees of freedom",
     "t_weights_stale": "latent weights not drawn anew for other degrees of freedom",
     "probit_sign_flipped": "latents on the wrong side of zero",
     "weighted_probit_rounds_up": "a label's weight rounded up to a whole number",
