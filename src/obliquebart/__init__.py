@@ -14,6 +14,7 @@ from obliquebart.estimators import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.estimators.rotation import RandomRotation
 from obliquebart.exceptions import (
     CheckpointWarning,
+    ClassOrderWarning,
     ConstantOutcomeWarning,
     ConvergenceWarning,
     DoubtfulColumnWarning,
@@ -29,6 +30,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CheckpointWarning",
+    "ClassOrderWarning",
     "ConstantOutcomeWarning",
     "ConvergenceWarning",
     "DoubtfulColumnWarning",

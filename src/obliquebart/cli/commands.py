@@ -107,9 +107,13 @@ def fit(
         Path | None,
         typer.Option("--output", "-o", help="The model file.", show_default="DATA.obart"),
     ] = None,
+    outcome: Annotated[
+        Literal["auto", "number", "class", "ordered"],
+        typer.Option(help="What the target is; auto: a class if it is text or has two values."),
+    ] = "auto",
     task: Annotated[
         Literal["auto", "regression", "classification"],
-        typer.Option(help="auto: classification if the target is text or has two values."),
+        typer.Option(help="Older name of --outcome: number and class."),
     ] = "auto",
     categorical: Annotated[
         list[str] | None,
@@ -172,7 +176,7 @@ def fit(
     choices = fit_task.ColumnChoices(
         categorical or [], drop or [], id_column, "auto" if dates else None
     )
-    problem = fit_task.read_task(file, target, task, choices)
+    problem = fit_task.read_task(file, target, fit_task.chosen_outcome(outcome, task), choices)
     screen.show_words(problem.table_of_types())
     screen.say(problem.in_words())
     parameters = {

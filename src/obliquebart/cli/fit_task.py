@@ -16,7 +16,7 @@ from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import plain_table
 from obliquebart.cli.write_table import NamedArrays
 from obliquebart.display.numbers import plain
-from obliquebart.estimators import BY_TASK, ObliqueBART
+from obliquebart.estimators import ObliqueBART, ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.table.columns import Column
 from obliquebart.table.frames import Table, read_table
 from obliquebart.table.levels import Factor
@@ -25,7 +25,16 @@ from obliquebart.table.selection import Dates, column_roles
 from obliquebart.table.words import as_date
 
 SHOWN_TYPES = 40
-
+# By the value of --outcome.
+OUTCOMES: dict[str, type[ObliqueBART]] = {
+    "number": ObliqueBARTRegressor,
+    "class": ObliqueBARTClassifier,
+    "ordered": ObliqueBARTClassifier,
+}
+# What such an outcome sets besides.
+OUTCOME_PARAMETERS: dict[str, dict[str, Any]] = {"ordered": {"ordered": True}}
+# By the value of --task, the older option.
+TASKS = {"auto": "auto", "regression": "number", "classification": "class"}
 
 TAKEN_AS = {
     "continuous": "continuous",
@@ -71,13 +80,19 @@ class FitTask:
     X: NamedArrays
     y: NDArray[Any]
     choices: ColumnChoices
-    estimator: type[ObliqueBART]
+    outcome: str
     n_dropped: int
+
+    @property
+    def estimator(self) -> type[ObliqueBART]:
+        """The estimator for such outcomes."""
+        return OUTCOMES[self.outcome]
 
     def in_words(self) -> str:
         """Return a sentence about the task."""
         words = f"{len(self.y)} rows, {len(self.X)} columns. Target {self.target!r}: "
-        words += f"{self.estimator._family.describe(self.y)}."
+        kind = f"{self.outcome} " if self.outcome in OUTCOME_PARAMETERS else ""
+        words += f"{kind}{self.estimator._family.describe(self.y)}."
         if self.n_dropped:
             words += f" Dropped {self.n_dropped} rows with a missing target."
         return words
@@ -112,10 +127,11 @@ class FitTask:
                 f"Unknown parameter {unknown[0]!r}. Valid parameters are "
                 f"{', '.join(sorted(known))}."
             )
-        chosen = {
+        chosen: dict[str, Any] = {
             "categorical_features": list(self.choices.categorical) or "auto",
             "dates": self.choices.dates,
         }
+        chosen |= OUTCOME_PARAMETERS.get(self.outcome, {})
         return self.estimator(**{**chosen, **parameters})
 
     def to_dict(self) -> dict[str, Any]:
@@ -123,6 +139,7 @@ class FitTask:
         return {
             "target": self.target,
             "task": self.estimator._family.task,
+            "outcome": self.outcome,
             "n_rows": len(self.y),
             "rows_without_target": self.n_dropped,
             "columns": self.taken_as,
@@ -163,8 +180,16 @@ def _describe_numbers(
     return words, missing
 
 
-def read_task(file: DataFile, target: str, task: Any, choices: ColumnChoices) -> FitTask:
-    """Decide the task and how to use each column."""
+def chosen_outcome(outcome: str, task: str) -> str:
+    """Return what the outcome is: as said by --outcome, or by --task, the older option."""
+    by_task = TASKS[task]
+    if outcome != "auto" and by_task not in ("auto", outcome):
+        raise FileError(f"--task {task} and --outcome {outcome} contradict each other.")
+    return by_task if outcome == "auto" else outcome
+
+
+def read_task(file: DataFile, target: str, outcome: str, choices: ColumnChoices) -> FitTask:
+    """Decide what the outcome is and how to use each column."""
     choices.check(file, target)
     y, rows = file.outcome(target, as_text=False)
     names = choices.columns(file, target)
@@ -172,19 +197,18 @@ def read_task(file: DataFile, target: str, task: Any, choices: ColumnChoices) ->
         raise FileError(f"{file.name} has no columns other than the target.")
     X = file.table(names, rows)
     is_text = y.dtype.kind == "O"
-    if task == "regression" and is_text:
-        raise FileError(f"The target {target!r} contains text: use --task classification.")
-    if task == "auto":
-        task = "classification" if is_text or len(np.unique(y)) == 2 else "regression"
-    estimator = BY_TASK[task]
-    y = estimator._family.from_column(y)
+    if outcome == "number" and is_text:
+        raise FileError(f"The target {target!r} contains text: use --outcome class.")
+    if outcome == "auto":
+        outcome = "class" if is_text or len(np.unique(y)) == 2 else "number"
+    y = OUTCOMES[outcome]._family.from_column(y)
     return FitTask(
         file=file,
         target=target,
         X=X,
         y=y,
         choices=choices,
-        estimator=estimator,
+        outcome=outcome,
         n_dropped=file.n_rows - len(y),
     )
 

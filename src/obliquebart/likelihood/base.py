@@ -87,6 +87,8 @@ class Likelihood(ABC):
         How many numbers an outcome has in `Outcome.more`, besides the first.
     joint_classes : bool
         Whether one posterior has the probabilities of all classes, `class_probabilities`.
+    classes_in_words : str
+        What labels are called.
     """
 
     name: ClassVar[str]
@@ -98,6 +100,7 @@ class Likelihood(ABC):
     boundary: ClassVar[float | None] = None
     n_more: ClassVar[int] = 0
     joint_classes: ClassVar[bool] = False
+    classes_in_words: ClassVar[str] = "classes"
 
     @property
     def has_classes(self) -> bool:
