@@ -106,7 +106,7 @@ class LearnedT final : public StudentT {
       sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng,
                          OBART_BUG(t_sigma_unit_dropped) ? 1.0 : usual_scale(df_));
     draw_df(ensembles[0], sigma, rng);
-    if (!OBART_BUG(t_weights_stale)) prepare(ensembles, 0, sigma, rng);
+    prepare(ensembles, 0, sigma, rng);
   }
 
   void draw_prior_scales(Rng& rng) override {
@@ -173,7 +173,7 @@ class LearnedT final : public StudentT {
     }
     const std::size_t chosen = draw_index(log_mass, rng);
     df_ = kGrid[chosen];
-    sigma = scale[chosen];
+    if (!OBART_BUG(t_sigma_left_behind)) sigma = scale[chosen];
   }
 
   double rate_;

@@ -36,7 +36,7 @@ BUGS = {
     "t_height_dropped": "degrees of freedom drawn without the density's constant",
     "t_prior_dropped": "degrees of freedom drawn without their prior",
     "t_sigma_unit_dropped": "prior of sigma the same for all degrees of freedom",
-    "t_weights_stale": "latent weights not drawn anew for other degrees of freedom",
+    "t_sigma_left_behind": "sigma not moved with the degrees of freedom",
     "probit_sign_flipped": "latents on the wrong side of zero",
     "weighted_probit_rounds_up": "a label's weight rounded up to a whole number",
     "weighted_probit_excess_swapped": "the fraction of a label's weight where one minus it belongs",
