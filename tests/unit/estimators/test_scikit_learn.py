@@ -35,10 +35,13 @@ EXPECTED_FAILURES = {
 }
 
 
+SHORT = {"n_trees": 20, "n_burn": 60, "n_draws": 40, "n_chains": 1, "progress": False}
 CHECKS = parametrize_with_checks(
     [
-        ObliqueBARTRegressor(n_trees=20, n_burn=60, n_draws=40, n_chains=1, progress=False),
-        ObliqueBARTClassifier(n_trees=20, n_burn=60, n_draws=40, n_chains=1, progress=False),
+        ObliqueBARTRegressor(**SHORT),
+        ObliqueBARTRegressor(**SHORT, noise="student_t"),
+        ObliqueBARTClassifier(**SHORT),
+        ObliqueBARTClassifier(**SHORT, ordered=True),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES[type(estimator).__name__],
 )
@@ -47,6 +50,7 @@ CHECKS = parametrize_with_checks(
 # Older releases of scikit-learn hand over a generator, which pytest 9 warns of.
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 @pytest.mark.filterwarnings("ignore::obliquebart.ConstantOutcomeWarning")
+@pytest.mark.filterwarnings("ignore::obliquebart.ClassOrderWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
