@@ -34,9 +34,15 @@ class LearnedDf {
     return {"df", df, static_cast<double>(kGrid.front()), static_cast<double>(kGrid.back())};
   }
 
+  // With heavier tails the same residuals have a smaller scale, about in these proportions. The
+  // prior of sigma is that of sigma / usual_scale(df), the scale of normal noise.
+  static double usual_scale(double df) { return 1.0 - 0.9 / df; }
+  // Of that prior where sigma is drawn.
+  static double unit(double df) { return OBART_BUG(t_sigma_unit_dropped) ? 1.0 : usual_scale(df); }
+
   // A draw given the weighted squares of the residuals; without the latent weights, which would
   // hold the degrees of freedom where they are. And sigma is drawn along with them: kept is sigma /
-  // usual_scale(df), which the residuals know well.
+  // usual_scale(df), which the residuals know well, and whose prior does not depend on df.
   template <class Square>
   double draw(double now, std::size_t n, const Square& square_of, double& sigma, Rng& rng) const {
     const auto n_rows = static_cast<double>(n);
@@ -54,10 +60,9 @@ class LearnedDf {
       const double height = OBART_BUG(t_height_dropped) ? 0.0 : log_height(df);
       log_mass[g] = n_rows * (height - det_log(scale[g])) - 0.5 * (df + 1.0) * sum[g];
       if (!OBART_BUG(t_prior_dropped)) log_mass[g] += det_log(prior_mass(g, rate_));
-      if (!settings_.sigma_fixed) log_mass[g] += log_sigma(scale[g], df);
     }
     const std::size_t chosen = draw_index(log_mass, rng);
-    sigma = scale[chosen];
+    if (!OBART_BUG(t_sigma_left_behind)) sigma = scale[chosen];
     return kGrid[chosen];
   }
 
@@ -81,9 +86,6 @@ class LearnedDf {
   static double log_height(double df) {
     return det_lgamma(0.5 * (df + 1.0)) - det_lgamma(0.5 * df) - 0.5 * det_log(df);
   }
-
-  // With heavier tails the same residuals have a smaller scale, about in these proportions.
-  static double usual_scale(double df) { return 1.0 - 0.9 / df; }
 
   static std::size_t draw_index(const GridLanes& log_mass, Rng& rng) {
     const double largest = *std::max_element(log_mass.begin(), log_mass.begin() + kGrid.size());
@@ -114,13 +116,6 @@ class LearnedDf {
       for (std::size_t g = 0; g < kGrid.size(); ++g) sum[g] += det_log(product[g]);
     }
     return sum;
-  }
-
-  // The prior of sigma, times its derivative with respect to what is kept.
-  double log_sigma(double sigma, double df) const {
-    const double power = OBART_BUG(t_jacobian_dropped) ? 0.0 : det_log(usual_scale(df));
-    return power - (settings_.nu + 1.0) * det_log(sigma) -
-           0.5 * settings_.nu * settings_.lambda / (sigma * sigma);
   }
 
   const LikelihoodSettings& settings_;

@@ -32,9 +32,9 @@ double Likelihood::draw_prior_sigma(Rng& rng) const {
 }
 
 // sigma^2 | ... ~ Inv-Gamma((nu + n) / 2, (nu lambda + sum w r^2) / 2).
-double Likelihood::draw_sigma(double n_rows, double squares, Rng& rng) const {
+double Likelihood::draw_sigma(double n_rows, double squares, Rng& rng, double unit) const {
   double shape = 0.5 * settings_.nu;
-  double rate = 0.5 * settings_.nu * settings_.lambda;
+  double rate = 0.5 * settings_.nu * settings_.lambda * (unit * unit);
   if (!OBART_BUG(sigma_shape_without_n)) shape += 0.5 * n_rows;
   rate += OBART_BUG(sigma_rate_half) ? squares : 0.5 * squares;
   return std::sqrt(rate / rng.gamma(shape));

@@ -110,8 +110,9 @@ class Likelihood {
 
  protected:
   const LikelihoodSettings& settings() const { return settings_; }
-  // sigma^2 given so many rows with this sum of w r^2, by its conjugate prior.
-  double draw_sigma(double n_rows, double squares, Rng& rng) const;
+  // sigma^2 given so many rows with this sum of w r^2, by its conjugate prior, whose scale may be
+  // in another unit.
+  double draw_sigma(double n_rows, double squares, Rng& rng, double unit = 1.0) const;
 
  private:
   const LikelihoodSettings& settings_;

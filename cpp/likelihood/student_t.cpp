@@ -66,16 +66,23 @@ class LearnedT final : public StudentT {
   LearnedT(const Data& data, const Settings& settings)
       : StudentT(data, settings, LearnedDf::kFirst), learned_(settings.likelihood) {}
 
+  double draw_prior_sigma(Rng& rng) const override {
+    return settings().sigma_fixed ? settings().sigma
+                                  : draw_sigma(0.0, 0.0, rng, LearnedDf::usual_scale(df_));
+  }
+
   // The weights go with the degrees of freedom, and what follows in the sweep goes with them.
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
-    StudentT::draw_scales(ensembles, sigma, rng);
+    if (!settings().sigma_fixed)
+      sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng,
+                         LearnedDf::unit(df_));
     const float* residual = ensembles[0].residual.data();
     const auto square = [&](std::size_t row) {
       const auto r = static_cast<double>(residual[row]);
       return given_[row] * r * r;
     };
     df_ = learned_.draw(df_, given_.size(), square, sigma, rng);
-    if (!OBART_BUG(t_weights_stale)) prepare(ensembles, 0, sigma, rng);
+    prepare(ensembles, 0, sigma, rng);
   }
 
   void draw_prior_scales(Rng& rng) override { df_ = learned_.draw_prior(rng); }

@@ -51,7 +51,8 @@ class VaryingNoise final : public Likelihood {
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (!OBART_BUG(varying_weights_stale)) write_weights(ensembles);
     if (!settings().sigma_fixed)
-      sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng);
+      sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng,
+                         learned_ ? LearnedDf::unit(df_) : 1.0);
     if (!learned_) return;
     const auto square = [&](std::size_t row) { return squared_error(ensembles, row); };
     df_ = learned_->draw(df_, given_.size(), square, sigma, rng);
@@ -59,6 +60,10 @@ class VaryingNoise final : public Likelihood {
     write_weights(ensembles);
   }
 
+  double draw_prior_sigma(Rng& rng) const override {
+    if (settings().sigma_fixed) return settings().sigma;
+    return draw_sigma(0.0, 0.0, rng, learned_ ? LearnedDf::usual_scale(df_) : 1.0);
+  }
   void draw_prior_scales(Rng& rng) override {
     if (learned_) df_ = learned_->draw_prior(rng);
   }

@@ -100,8 +100,8 @@ PriorDraw draw_prior(const Data& data, const Settings& settings, Rng& rng,
     for (TreeSimulator& simulator : simulators) valid = valid && simulator.draw(rng);
     if (!valid) continue;
     PriorDraw out;
+    likelihood->draw_prior_scales(rng);  // on which sigma may depend
     out.sigma = likelihood->draw_prior_sigma(rng);
-    likelihood->draw_prior_scales(rng);
     out.scales = likelihood->scales();
     for (TreeSimulator& simulator : simulators)
       out.ensembles.push_back(simulator.draw_outputs(rng));

@@ -18,6 +18,7 @@ from obliquebart.estimators import (
 from obliquebart.estimators.rotation import RandomRotation
 from obliquebart.exceptions import (
     CheckpointWarning,
+    ClassOrderWarning,
     ConstantOutcomeWarning,
     ConvergenceWarning,
     DoubtfulColumnWarning,
@@ -33,6 +34,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CheckpointWarning",
+    "ClassOrderWarning",
     "ConstantOutcomeWarning",
     "ConvergenceWarning",
     "DoubtfulColumnWarning",

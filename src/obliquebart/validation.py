@@ -85,6 +85,20 @@ def check_choice(name: str, value: object, allowed: tuple[object, ...]) -> Any:
     raise ValueError(f"{name}={value!r} must be one of {', '.join(map(repr, allowed))}.")
 
 
+def check_ordered(ordered: object) -> Literal["auto"] | bool | list[Any]:
+    """Return the parameter `ordered`: a choice, or labels in their order."""
+    if isinstance(ordered, (list, tuple, np.ndarray)):
+        labels = list(ordered.tolist() if isinstance(ordered, np.ndarray) else ordered)
+        if len(labels) < 2 or len({repr(label) for label in labels}) < len(labels):
+            raise ValueError(f"ordered={ordered!r} must list at least two different labels.")
+        return labels
+    if isinstance(ordered, (bool, str)) and ordered in ("auto", True, False):
+        return "auto" if ordered == "auto" else bool(ordered)
+    raise ValueError(
+        f'ordered={ordered!r} must be "auto", True, False, or the labels in their order.'
+    )
+
+
 def check_seed(random_state: int | np.random.RandomState | None) -> np.random.RandomState:
     """Return the random state as scikit-learn does; the error names the parameter."""
     try:

@@ -256,7 +256,7 @@ def test_probabilities(fitted):
         np.testing.assert_allclose(summary["quantiles"][0], found, rtol=1e-5)
 
 
-def mixture_quantile(f: np.ndarray, scale: np.ndarray, df: int | None, q: float) -> float:
+def mixture_quantile(f: np.ndarray, scale: np.ndarray, df: np.ndarray | None, q: float) -> float:
     def excess(x: float) -> float:
         z = (x - f) / scale if q <= 0.5 else (f - x) / scale
         tail = ndtr(z) if df is None else stdtr(df, z)
@@ -266,7 +266,9 @@ def mixture_quantile(f: np.ndarray, scale: np.ndarray, df: int | None, q: float)
     return float(brentq(excess, f.min() - width, f.max() + width, xtol=1e-12))
 
 
-@pytest.mark.parametrize("df", [None, 4, 6, 16, 30], ids=lambda df: f"df {df}" if df else "normal")
+@pytest.mark.parametrize(
+    "df", [None, 4, 6, 16, 30, (30, 4, 4, 10, 20)], ids=lambda df: f"df {df}" if df else "normal"
+)
 @pytest.mark.parametrize("noise", ["as sampled", "small", "large", "very different"])
 def test_quantiles_of_the_mixture(fitted, noise, df, rng):
     """Against SciPy: no further from the exact quantile than 1e-5 of the mixture's sd."""
@@ -279,9 +281,11 @@ def test_quantiles_of_the_mixture(fitted, noise, df, rng):
         "very different": np.exp(rng.normal(size=draws.n_draws)),
     }[noise]
     levels = [1e-5, 0.01, 0.05, 0.3, 0.5, 0.6, 0.95, 0.999]
+    if df is not None:
+        df = np.resize(np.array(df, float), draws.n_draws)
     summary = draws.summarise(data, quantiles=levels, noise_scale=noise_scale, noise_df=df)
     f = draws.predict(data).astype(np.float64)
-    noise_variance = np.mean(noise_scale**2) * (1.0 if df is None else df / (df - 2))
+    noise_variance = np.mean(noise_scale**2 * (1.0 if df is None else df / (df - 2)))
     sd = np.sqrt(f.var(axis=0, ddof=1) + noise_variance)
     np.testing.assert_allclose(summary["mean"], f.mean(axis=0), atol=1e-6)
     np.testing.assert_allclose(summary["sd"], sd, rtol=1e-5)
@@ -320,7 +324,11 @@ def test_bad_requests(fitted):
     with pytest.raises(ValueError, match="one entry per draw"):
         draws.summarise(data, noise_scale=np.ones(3))
     with pytest.raises(ValueError, match="df must be an even number"):
-        draws.summarise(data, noise_scale=np.ones(draws.n_draws), noise_df=5)
+        draws.summarise(
+            data, noise_scale=np.ones(draws.n_draws), noise_df=np.full(draws.n_draws, 5.0)
+        )
+    with pytest.raises(ValueError, match="noise_df must have one entry per draw"):
+        draws.summarise(data, noise_scale=np.ones(draws.n_draws), noise_df=np.ones(2))
     with pytest.raises(ValueError, match="identity link"):
         draws.summarise(data, "probit", noise_scale=np.ones(draws.n_draws))
     with pytest.raises(ValueError, match="quantiles"):
@@ -340,7 +348,8 @@ x = t.columns(rng, 500).core()
 noise = sampler.trace["sigma"]
 summary = sampler.draws.summarise(x, quantiles=[0.05, 0.9], noise_scale=noise)
 values = [sampler.draws.predict(x, "probit", 0.3), *summary.values()]
-for df in (4, 30):
+for df in ([4.0], [30.0], [4.0, 30.0, 14.0]):
+    df = np.resize(df, len(noise))
     summary = sampler.draws.summarise(x, quantiles=[0.05, 0.9], noise_scale=noise, noise_df=df)
     values += summary.values()
 print(_core.simd_level(), hashlib.sha256(b"".join(v.tobytes() for v in values)).hexdigest())

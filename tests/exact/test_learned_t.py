@@ -67,7 +67,8 @@ class LearnedT(outcomes.Case):
 
 CASES = [
     LearnedT("one scale", make_table(20, 2, (3,))),
-    LearnedT("weights", make_table(25, 2), rate=0.3, weighted=True),
+    LearnedT("a prior of sigma that weighs", make_table(15, 2), rate=0.5, sigma=(40.0, 1.0)),
+    LearnedT("weights", make_table(20, 2), rate=0.3, weighted=True),
     LearnedT("fixed sigma", make_table(12, 2, (2,), missing=0.2), sigma=0.7),
 ]
 
@@ -90,7 +91,7 @@ def test_sweeps_keep_the_prior_long(case, seed):
 
 
 def test_the_prior_of_the_degrees_of_freedom(seed):
-    case = CASES[1]
+    case = next(case for case in CASES if case._rate == 0.3)
     data, settings = core.data(case.table), case.settings()
     df = [_core.draw_prior(data, settings, seed, i)[1]["df"] for i in range(4_000)]
     count = np.array([np.sum(np.array(df) == value) for value in GRID])
@@ -119,8 +120,9 @@ def density(y, weights, sigma, rate, leaf_sd=1.0):
     log_p = -0.5 * (f / leaf_sd) ** 2 + np.log(prior_of_df(rate))
     if not is_fixed:
         nu, lambda_ = sigma
-        # Of sigma, and its derivative on the grid.
-        log_p = log_p - nu * np.log(scale) - 0.5 * nu * lambda_ / scale**2
+        # Of sigma over the usual scale, and its derivative on the grid.
+        normal = scale / (1.0 - 0.9 / GRID)
+        log_p = log_p - nu * np.log(normal) - 0.5 * nu * lambda_ / normal**2
     for i, value in enumerate(y):
         w = 1.0 if weights is None else weights[i]
         log_p = log_p + stats.t(GRID).logpdf((value - f) * np.sqrt(w) / scale) - np.log(scale)

@@ -149,6 +149,8 @@ def test_same_seed_same_draws(seed: int) -> None:
         ("beta", (200.0, 1800.0), "2970dfd5408edf7a"),
         ("normal_above", (-1.0,), "9dab1b4cdcb2680d"),
         ("normal_above", (6.0,), "372ee4e61baaf9a4"),
+        ("normal_between", (-0.5, 1.0), "ed6ded6332a2f340"),
+        ("normal_between", (-9.0, -6.0), "9df843af6febad9a"),
         ("below", (1000,), "445d00113f76817d"),
     ],
 )
@@ -300,6 +302,49 @@ def test_normal_above_ends_for_any_bound(seed: int) -> None:
         np.testing.assert_array_equal(probe.normal_above(a, 5), a)
     assert np.isnan(probe.normal_above(np.nan, 1)).all()
     assert np.isfinite(probe.normal_above(-np.inf, 5)).all()
+
+
+@pytest.mark.parametrize(
+    ("a", "b"),
+    [
+        (-np.inf, 0.3),
+        (1.0, np.inf),
+        (-0.5, 0.5),
+        (-3.0, 4.0),
+        (-0.1, 6.0),
+        (-5.0, 0.01),
+        (0.0, 0.2),
+        (0.2, 1.5),
+        (2.0, 2.1),
+        (6.0, 9.0),
+        (-30.0, -29.99),
+        (-38.0, -20.0),
+        (1.0, 1.0 + 1e-9),
+    ],
+)
+def test_normal_between(a: float, b: float, seed: int) -> None:
+    x = probes.Rng(seed, 0).normal_between(a, b, 200_000)
+    assert a <= x.min()
+    assert x.max() <= b
+    # On the side of zero where both tails are small.
+    if a + b < 0:
+        x, a, b = -x, -b, -a
+    above = np.exp(special.log_ndtr(-x) - special.log_ndtr(-a))
+    last = np.exp(special.log_ndtr(-b) - special.log_ndtr(-a))
+    if b - a < 1e-6:
+        assert_uniform((x - a) / (b - a))
+    else:
+        assert_uniform((above - last) / (1 - last))
+
+
+def test_normal_between_ends_for_any_bounds(seed: int) -> None:
+    probe = probes.Rng(seed, 0)
+    for a, b in ((1e8, np.inf), (1e200, 2e200), (1e9, 1e9 + 1e-6), (-1e12, -1e11)):
+        x = probe.normal_between(a, b, 5)
+        assert ((a <= x) & (x <= b)).all()
+    np.testing.assert_array_equal(probe.normal_between(2.0, 1.0, 3), 1.5)
+    close = np.nextafter(3.0, 4.0)
+    assert np.isin(probe.normal_between(3.0, close, 20), (3.0, close)).all()
 
 
 @pytest.mark.parametrize("a", [-3.0, -1.9, 0.0, 1.5, 2.5, 30.0])

@@ -109,6 +109,17 @@ COUNTS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
     "counts, large table": ({"n_trees": 5}, numbers(40_000, 3), None),
     "counts, large leaves": ({"n_trees": 1, "alpha": 0.99, "beta": 0.1}, numbers(1500), None),
 }
+# With noise whose tails are learned.
+LEARNED_TAILS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
+    "learned tails": ({}, X, None),
+    "learned tails, weights": ({"prior": "paper"}, with_missing(X), WEIGHTS),
+    "learned tails, large table": ({"n_trees": 5}, numbers(40_000, 3), None),
+}
+ORDERED: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
+    "ordered classes": ({}, X, 4),
+    "ordered classes, paper": ({"prior": "paper"}, with_missing(X), 3),
+    "ordered classes, large table": ({"n_trees": 5}, numbers(40_000, 3), 10),
+}
 CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
     "two classes": ({}, X, 2),
     "two classes, paper": ({"prior": "paper"}, X, 2),
@@ -175,6 +186,11 @@ def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, n
         plain = {} if parameters.get("prior") == "paper" else PLAIN_NOISE
         model = student_t_regressor(**SHORT | plain | parameters, n_jobs=n_jobs)
         return model, x, outcome(x), weights
+    if name in LEARNED_TAILS:
+        parameters, x, weights = LEARNED_TAILS[name]
+        plain = {} if parameters.get("prior") == "paper" else PLAIN_NOISE
+        options = {**SHORT, **plain, **parameters, "noise": "student_t"}
+        return ObliqueBARTRegressor(**options, n_jobs=n_jobs), x, outcome(x), weights
     if name in ESTIMATED:
         parameters, x, weights = ESTIMATED[name]
         return ObliqueBARTRegressor(**SHORT | parameters, n_jobs=n_jobs), x, outcome(x), weights
@@ -188,6 +204,9 @@ def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, n
     if name in WEIGHTED_LABELS:
         parameters, x, weights = WEIGHTED_LABELS[name]
         n_classes = 2
+    elif name in ORDERED:
+        parameters, x, n_classes = ORDERED[name]
+        parameters = {**parameters, "ordered": True}
     else:
         parameters, x, n_classes = CLASSIFICATIONS[name]
     y = outcome(x)
@@ -199,7 +218,8 @@ def digest(model: Any) -> str:
     """Digest the draws and what was drawn with them."""
     found = hashlib.sha256()
     for posterior in model._fitted.posteriors:
-        arrays = {**posterior.draws.to_arrays(), "sigma": posterior.trace["sigma"]}
+        drawn = {"sigma", *(scalar.name for scalar in posterior.likelihood.noise if scalar.sampled)}
+        arrays = {**posterior.draws.to_arrays(), **{n: posterior.trace[n] for n in drawn}}
         for name in sorted(arrays):
             found.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
     return found.hexdigest()[:32]
@@ -216,7 +236,7 @@ def fitted(name: str, n_jobs: int | None = None) -> Any:
 
 NAMES = [
     *(*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS),
-    *(*COUNTS, *CLASSES),
+    *(*COUNTS, *CLASSES, *LEARNED_TAILS, *ORDERED),
 ]
 
 
@@ -230,6 +250,7 @@ def test_draws_are_those_recorded(name):
     [
         *("default", "large table", "two classes", "estimated noise", "Student's t, large table"),
         *("counts", "counts, large table", "softmax, large table"),
+        *("learned tails, large table", "ordered classes, large table"),
     ],
 )
 def test_threads_make_no_difference(name):
@@ -241,6 +262,7 @@ def test_threads_make_no_difference(name):
     [
         *("weights", "two classes", "large table", "Student's t, weights", "weighted labels"),
         *("counts", "counts, poisson"),
+        *("learned tails", "learned tails, weights", "ordered classes"),
     ],
 )
 def test_going_on_makes_no_difference(name, tmp_path):
@@ -261,6 +283,7 @@ def test_instruction_sets_make_no_difference(simd):
     names += ["Student's t, large table", "weighted labels, large table"]
     names += ["counts, large table", "counts, large leaves", "counts, poisson"]
     names += ["logit, weights", "softmax", "softmax, large table"]
+    names += ["learned tails, large table", "ordered classes, large table"]
     script = f"import test_same_draws as t\nprint(*(t.found(n) for n in {names}))"
     folders = [Path(__file__).parent, Path(__file__).parents[1]]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])

@@ -40,6 +40,8 @@ GOING_ON = {
     "thinned": (ObliqueBARTRegressor, outcome(), {"n_thin": 3}),
     "two classes": (ObliqueBARTClassifier, labels(["a", "b"]), {}),
     "three classes": (ObliqueBARTClassifier, labels([1, 2, 3]), {}),
+    "ordered classes": (ObliqueBARTClassifier, labels([1, 2, 3]), {"ordered": True}),
+    "learned tails": (ObliqueBARTRegressor, outcome(), {"noise": "student_t"}),
 }
 
 

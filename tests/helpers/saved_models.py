@@ -68,6 +68,12 @@ MODELS = {
     "balanced labels": lambda: ObliqueBARTClassifier(
         **SMALL, **CATEGORIES, class_weight="balanced"
     ).fit(table(), labels(["ja", "ja", "nein"])),
+    "ordered labels": lambda: ObliqueBARTClassifier(
+        **SMALL, **CATEGORIES, ordered=["low", "mid", "high"], class_weight="balanced"
+    ).fit(table(), labels(["low", "mid", "mid", "high"])),
+    "learned tails": lambda: ObliqueBARTRegressor(**SMALL, **CATEGORIES, noise="student_t").fit(
+        table(), outcome(), 1 + np.arange(60.0)
+    ),
     "one label": lambda: ObliqueBARTClassifier(**SMALL, **CATEGORIES).fit(table(), labels(["a"])),
 }
 

@@ -63,7 +63,7 @@ TESTS = {
     ),
     "learned tails": (
         "tests/exact/test_learned_t.py::test_sweeps_keep_the_prior",
-        ["one scale", "fixed sigma"],
+        ["one scale", "a prior of sigma that weighs", "weights"],
     ),
     "classes": (
         "tests/exact/test_classes.py::test_sweeps_keep_the_prior",

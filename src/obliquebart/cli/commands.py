@@ -108,7 +108,7 @@ def fit(
         typer.Option("--output", "-o", help="The model file.", show_default="DATA.obart"),
     ] = None,
     outcome: Annotated[
-        Literal["auto", "number", "class", "count"],
+        Literal["auto", "number", "class", "ordered", "count"],
         typer.Option(help="What the target is; auto: a class if it is text or has two values."),
     ] = "auto",
     task: Annotated[

@@ -34,8 +34,11 @@ SHOWN_TYPES = 40
 OUTCOMES: dict[str, type[ObliqueBART]] = {
     "number": ObliqueBARTRegressor,
     "class": ObliqueBARTClassifier,
+    "ordered": ObliqueBARTClassifier,
     "count": ObliqueBARTCountRegressor,
 }
+# What such an outcome sets besides.
+OUTCOME_PARAMETERS: dict[str, dict[str, Any]] = {"ordered": {"ordered": True}}
 # By the value of --task, the older option.
 TASKS = {"auto": "auto", "regression": "number", "classification": "class"}
 
@@ -91,14 +94,20 @@ class FitTask:
     X: NamedArrays
     y: NDArray[Any]
     choices: ColumnChoices
-    estimator: type[ObliqueBART]
+    outcome: str
     n_dropped: int
+
+    @property
+    def estimator(self) -> type[ObliqueBART]:
+        """The estimator for such outcomes."""
+        return OUTCOMES[self.outcome]
 
     def in_words(self) -> str:
         """Return a sentence about the task."""
         n_columns = len(self.X) - (self.choices.exposure is not None)
         words = f"{len(self.y)} rows, {n_columns} columns. Target {self.target!r}: "
-        words += f"{self.estimator._family.describe(self.y)}."
+        kind = f"{self.outcome} " if self.outcome in OUTCOME_PARAMETERS else ""
+        words += f"{kind}{self.estimator._family.describe(self.y)}."
         if self.n_dropped:
             words += f" Dropped {self.n_dropped} rows with a missing target."
         return words
@@ -142,10 +151,11 @@ class FitTask:
                 f"Unknown parameter {unknown[0]!r}. Valid parameters are "
                 f"{', '.join(sorted(known))}."
             )
-        chosen = {
+        chosen: dict[str, Any] = {
             "categorical_features": list(self.choices.categorical) or "auto",
             "dates": self.choices.dates,
         }
+        chosen |= OUTCOME_PARAMETERS.get(self.outcome, {})
         return self.estimator(**{**chosen, **parameters})
 
     def to_dict(self) -> dict[str, Any]:
@@ -153,6 +163,7 @@ class FitTask:
         return {
             "target": self.target,
             "task": self.estimator._family.task,
+            "outcome": self.outcome,
             "n_rows": len(self.y),
             "rows_without_target": self.n_dropped,
             "columns": self.taken_as,
@@ -216,15 +227,14 @@ def read_task(file: DataFile, target: str, outcome: str, choices: ColumnChoices)
         outcome = "class" if is_text or len(np.unique(y)) == 2 else "number"
     if choices.exposure is not None and outcome != "count":
         raise FileError("--exposure is for counts: add --outcome count.")
-    estimator = OUTCOMES[outcome]
-    y = estimator._family.from_column(y)
+    y = OUTCOMES[outcome]._family.from_column(y)
     return FitTask(
         file=file,
         target=target,
         X=X,
         y=y,
         choices=choices,
-        estimator=estimator,
+        outcome=outcome,
         n_dropped=file.n_rows - len(y),
     )
 

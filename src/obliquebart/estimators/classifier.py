@@ -34,7 +34,7 @@ from obliquebart.posterior.posterior import FloatArray, Posterior, check_quantil
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
 from obliquebart.table.frames import category_order
-from obliquebart.validation import check_choice, check_labels, check_number, count_rows
+from obliquebart.validation import check_labels, check_number, check_ordered, count_rows
 
 LENGTH = RUN_LENGTHS["classification"]
 
@@ -56,11 +56,11 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     leaf_sd : float or None
         A number fixes the prior standard deviation of a leaf output on the probit scale. None
         samples it, with prior mode 3 / (k sqrt(n_trees)); "paper" fixes it there.
-    ordered : bool or "auto"
-        Whether the classes have an order, such as grades. "auto": if y is an ordered categorical
-        (of pandas, or an Enum of polars), whose order is then that of `classes_`. True: also other
-        labels, in sorted order; for text that is the order of the alphabet, and `fit` warns. Two
-        classes are the same model with and without an order.
+    ordered : bool, "auto" or list of labels
+        Whether the classes have an order, such as grades. A list gives the labels in their order.
+        "auto": ordered if y is an ordered categorical (of pandas, or an Enum of polars), in its
+        order. True: also other labels, in sorted order; for text that is the order of the alphabet,
+        and `fit` warns. Two classes are the same model with and without an order.
     class_weight : dict, "balanced" or None
         Factors for the class probabilities, which are then divided by their sum. Labels missing
         from a dictionary have weight 1. "balanced" gives a class with n_k of the n training rows
@@ -70,8 +70,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted; those of an ordered categorical are in its order, without categories
-        that no row has.
+        The labels, sorted; ordered classes are in their order, without those that no row has.
     class_weight_ : ndarray of shape (n_classes,) or None
         The weights of the classes, or None if `class_weight` is None.
     posteriors_ : dict of label to Posterior
@@ -121,7 +120,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     _family = LIKELIHOODS["probit"]
     _saved_as = "ObliqueBARTClassifier"
 
-    ordered: bool | Literal["auto"]
+    ordered: bool | Literal["auto"] | Sequence[Any]
 
     def __init__(
         self,
@@ -140,7 +139,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         theta: float | None = DEFAULTS.theta,
         leaf_sd: float | None = DEFAULTS.leaf_sd,
         min_samples_leaf: int | None = DEFAULTS.min_samples_leaf,
-        ordered: bool | Literal["auto"] = "auto",
+        ordered: bool | Literal["auto"] | Sequence[Any] = "auto",
         class_weight: ClassWeight = None,
         categorical_features: Any = CATEGORICAL_FEATURES,
         dates: Literal["auto"] | None = DATES,
@@ -176,14 +175,18 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         return fitted.parts
 
     def _choose_likelihood(self, y: Any) -> Likelihood:
-        order = category_order(y)
-        if self.ordered is True or (self.ordered == "auto" and order is not None):
+        order = check_ordered(self.ordered)
+        if order is False:
+            return self._family
+        if isinstance(order, list):
             return Ordinal(order=order)
-        return self._family
+        of_categories = category_order(y)
+        is_ordered = order is True or of_categories is not None
+        return Ordinal(order=of_categories) if is_ordered else self._family
 
     def _checked_parameters(self) -> tuple[CheckedHyperparameters, RunLength]:
         check_class_weight(self.class_weight)
-        check_choice("ordered", self.ordered, ("auto", True, False))
+        check_ordered(self.ordered)
         return super()._checked_parameters()
 
     def _class_weights(self, outcome: Outcome) -> FloatArray | None:

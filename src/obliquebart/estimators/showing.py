@@ -43,7 +43,8 @@ class Showing:
             return f"{name}, {fitted.likelihood.noun}"
         labels = [str(label) for label in fitted.classes.tolist()]
         more = ", …" if len(labels) > SHOWN_CLASSES else ""
-        return f"{name}, {len(labels)} classes: {', '.join(labels[:SHOWN_CLASSES])}{more}"
+        kind = fitted.likelihood.classes_in_words
+        return f"{name}, {len(labels)} {kind}: {', '.join(labels[:SHOWN_CLASSES])}{more}"
 
 
 def _columns_in_words(fitted: Fitted) -> str:

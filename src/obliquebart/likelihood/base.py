@@ -102,6 +102,8 @@ class Likelihood(ABC):
         Whether outcomes are whole numbers of at least 0.
     noun : str
         What an outcome is called in a sentence.
+    classes_in_words : str
+        What labels are called.
     """
 
     name: ClassVar[str]
@@ -118,6 +120,7 @@ class Likelihood(ABC):
     joint_classes: ClassVar[bool] = False
     is_whole: ClassVar[bool] = False
     noun: ClassVar[str] = "a number"
+    classes_in_words: ClassVar[str] = "classes"
 
     @property
     def has_classes(self) -> bool:

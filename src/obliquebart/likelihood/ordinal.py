@@ -33,6 +33,7 @@ class Ordinal(Probit):
     link = "identity"
     boundary = None
     joint_classes = True
+    classes_in_words = "ordered classes"
 
     def __init__(self, n_classes: int = 0, order: Sequence[Any] | None = None) -> None:
         """Take the number of classes where it is known, or the order that the user wants."""
@@ -45,9 +46,6 @@ class Ordinal(Probit):
 
     def with_settings(self, more: Mapping[str, float]) -> Ordinal:
         return Ordinal(int(more["n_classes"]))
-
-    def describe(self, y: NDArray[Any]) -> str:
-        return super().describe(y).replace(" classes", " ordered classes")
 
     def read(self, y: Any, sample_weight: Any, n_rows: int) -> CheckedOutcome:
         """Repeat rows as often as their weights say, which must be whole."""
@@ -66,6 +64,7 @@ class Ordinal(Probit):
         classes, codes = np.unique(y, return_inverse=True)
         if self._order is not None:
             rank = {label: i for i, label in enumerate(self._order)}
+            _require_ranks(classes.tolist(), rank)
             position = np.argsort([rank[label] for label in classes.tolist()])
             classes, codes = classes[position], np.argsort(position)[codes]
         if len(classes) > MOST_CLASSES:
@@ -173,6 +172,15 @@ def _log_interval(low: FloatArray, high: FloatArray) -> FloatArray:
     log_a, log_b = log_ndtr(-a), log_ndtr(-b)
     with np.errstate(divide="ignore"):
         return np.asarray(log_a + np.log(-np.expm1(log_b - log_a)), dtype=np.float64)
+
+
+def _require_ranks(classes: list[Any], rank: Mapping[Any, int]) -> None:
+    unknown = [label for label in classes if label not in rank]
+    if unknown:
+        raise ValueError(
+            f"y contains {unknown[0]!r}, which is not among the labels in `ordered`: "
+            f"{', '.join(map(repr, rank))}."
+        )
 
 
 def _warn_of_alphabet(labels: NDArray[Any]) -> None:

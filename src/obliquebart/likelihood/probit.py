@@ -43,7 +43,7 @@ class Probit(Likelihood):
     def describe(self, y: NDArray[Any]) -> str:
         labels = [str(label) for label in np.unique(y)]
         shown = ", ".join(labels[:5]) + (", …" if len(labels) > 5 else "")
-        return f"{self.task}, {len(labels)} classes ({shown})"
+        return f"{self.task}, {len(labels)} {self.classes_in_words} ({shown})"
 
     def read(self, y: Any, sample_weight: Any, n_rows: int) -> CheckedOutcome:
         """Repeat rows as often as whole weights say; others stay weights."""

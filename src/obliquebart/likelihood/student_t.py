@@ -21,6 +21,14 @@ DF_GRID = (4.0, 6.0, 8.0, 10.0, 14.0, 20.0, 30.0)
 DF_RATE = 0.1
 
 
+def usual_scale(df: float) -> float:
+    """Return sigma of Student's t over the scale of normal noise that fits the same errors, about.
+
+    With learned degrees of freedom, the prior of sigma is that of sigma / usual_scale(df).
+    """
+    return 1.0 - 0.9 / df
+
+
 class StudentT(Gaussian):
     """As `Gaussian`, with degrees of freedom that are even and do not change within a fit."""
 
@@ -86,9 +94,12 @@ class LearnedT(StudentT):
         noise: NoiseEstimate | None = None,
     ) -> dict[str, Any]:
         """Draw the degrees of freedom unless they are given, as in short fits."""
-        prior = super().noise_prior(parameters, outcome, noise)
         if parameters.noise_df is not None:
+            prior = super().noise_prior(parameters, outcome, noise)
             return {"likelihood": Gaussian.name, **prior}
+        if noise is not None:
+            noise = noise._replace(sigma=noise.sigma / usual_scale(noise.df))
+        prior = super().noise_prior(parameters, outcome, noise)
         return {**prior, "likelihood": self.name, "more": {"df_rate": DF_RATE}}
 
 

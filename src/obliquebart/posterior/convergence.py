@@ -100,7 +100,7 @@ def measure_convergence(
         Posterior mean of the variance of the noise, in the square of f's units; 1 on the probit
         scale.
     scales : dict of str to ndarray of shape (n_chains, n_draws)
-        Draws of sigma and leaf_sd, if they are sampled.
+        Draws of sigma, leaf_sd and the like, if they are sampled.
 
     Returns
     -------
@@ -168,7 +168,11 @@ def split_rhat(draws: FloatArray) -> FloatArray:
 
 
 def _log_rhats(scales: Mapping[str, FloatArray]) -> dict[str, float]:
-    return {name: float(split_rhat(np.log(draws))) for name, draws in scales.items()}
+    """Return the R-hat of the logarithms, or of numbers that may be negative as they are."""
+    return {
+        name: float(split_rhat(np.log(draws) if draws.min() > 0 else draws))
+        for name, draws in scales.items()
+    }
 
 
 def _variance_of_mean(f: FloatArray) -> FloatArray:

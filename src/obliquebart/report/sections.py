@@ -114,8 +114,9 @@ def lead(subject: Study, source: str | None) -> str:
     """Describe the model and the rows it is evaluated on."""
     fitted = subject.model._fitted
     encoding = fitted.encoding
-    noun = fitted.likelihood.noun
-    kind = noun if fitted.classes is None else f"one of {len(fitted.classes)} classes"
+    kind = fitted.likelihood.noun
+    if fitted.classes is not None:
+        kind = f"one of {len(fitted.classes)} {fitted.likelihood.classes_in_words}"
     columns = column_counts(encoding, encoding.transform(subject.X))
     learned = "" if fitted.n_rows is None else f"trained on {fitted.n_rows:,} rows and "
     judged = f"{subject.evaluation.n_table:,} rows" + (f" of {source}" if source else "")

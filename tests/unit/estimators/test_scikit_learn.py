@@ -63,11 +63,14 @@ class WholeCounts(ObliqueBARTCountRegressor):
         return values if is_count else np.round(10 * (values - values.min()))
 
 
+SHORT = {"n_trees": 20, "n_burn": 60, "n_draws": 40, "n_chains": 1, "progress": False}
 CHECKS = parametrize_with_checks(
     [
-        ObliqueBARTRegressor(n_trees=20, n_burn=60, n_draws=40, n_chains=1, progress=False),
-        ObliqueBARTClassifier(n_trees=20, n_burn=60, n_draws=40, n_chains=1, progress=False),
-        WholeCounts(n_trees=20, n_burn=60, n_draws=40, n_chains=1, progress=False),
+        ObliqueBARTRegressor(**SHORT),
+        ObliqueBARTRegressor(**SHORT, noise="student_t"),
+        ObliqueBARTClassifier(**SHORT),
+        ObliqueBARTClassifier(**SHORT, ordered=True),
+        WholeCounts(**SHORT),
     ],
     expected_failed_checks=lambda estimator: EXPECTED_FAILURES[type(estimator).__name__],
 )
@@ -76,6 +79,7 @@ CHECKS = parametrize_with_checks(
 # Older releases of scikit-learn hand over a generator, which pytest 9 warns of.
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 @pytest.mark.filterwarnings("ignore::obliquebart.ConstantOutcomeWarning")
+@pytest.mark.filterwarnings("ignore::obliquebart.ClassOrderWarning")
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -76,7 +76,7 @@ def test_the_engine_is_told_the_noise_in_its_units():
     noise = {"sigma": np.array([[3.0], [6.0]]), "df": np.full((2, 1), 4.0)}
     scale, df = STUDENT_T.core_noise(noise, OutcomeScale(scale=3.0))
     np.testing.assert_allclose(scale, [1.0, 2.0])
-    assert df == 4.0
+    np.testing.assert_array_equal(df, [4.0, 4.0])
 
 
 @pytest.fixture(scope="module")
