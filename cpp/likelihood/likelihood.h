@@ -20,6 +20,8 @@
   X(probit)                  \
   X(weighted_probit)         \
   X(varying_noise)           \
+  X(log_normal)              \
+  X(log_logistic)            \
   X(none)
 
 namespace obart {

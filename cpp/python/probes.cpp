@@ -3,7 +3,9 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 
+#include "base/polya_gamma.h"
 #include "base/random.h"
+#include "base/truncated_draws.h"
 #include "model/lp.h"
 #include "python/arrays.h"
 #include "sweep/sampler.h"
@@ -101,6 +103,22 @@ NB_MODULE(_probes, m) {
       .def("normal_above",
            [](Rng& r, double a, std::int64_t n) {
              return fill<double>(n, [&] { return r.normal_above(a); });
+           })
+      .def("normal_between",
+           [](Rng& r, double a, double b, std::int64_t n) {
+             return fill<double>(n, [&] { return normal_between(a, b, r); });
+           })
+      .def("logistic_above",
+           [](Rng& r, double a, std::int64_t n) {
+             return fill<double>(n, [&] { return logistic_above(a, r); });
+           })
+      .def("logistic_between",
+           [](Rng& r, double a, double b, std::int64_t n) {
+             return fill<double>(n, [&] { return logistic_between(a, b, r); });
+           })
+      .def("polya_gamma",
+           [](Rng& r, double z, std::int64_t n) {
+             return fill<double>(n, [&] { return polya_gamma(z, r); });
            })
       .def("below", [](Rng& r, std::uint32_t k, std::int64_t n) {
         return fill<std::uint32_t>(n, [&] { return r.below(k); });

@@ -57,6 +57,14 @@ TESTS = {
             "Student's t, five trees, both kinds, weighted, leaf_sd sampled",
         ],
     ),
+    "survival": (
+        "tests/exact/test_survival.py::test_sweeps_keep_the_prior",
+        ["normal", "logistic"],
+    ),
+    "one time": (
+        "tests/exact/test_survival.py::test_the_posterior_of_one_output",
+        ["log_normal-right", "log_normal-between", "log_logistic-observed", "log_logistic-left"],
+    ),
     "core's prior": (
         "tests/exact/test_prior_invariance.py::test_prior_of_the_core",
         ["two columns, all moves, missing values, empty leaves", "categorical only"],
