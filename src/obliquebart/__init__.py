@@ -10,7 +10,11 @@ Examples
 (2,)
 """
 
-from obliquebart.estimators import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart.estimators import (
+    ObliqueBARTClassifier,
+    ObliqueBARTRegressor,
+    ObliqueBARTSurvival,
+)
 from obliquebart.estimators.rotation import RandomRotation
 from obliquebart.exceptions import (
     CheckpointWarning,
@@ -36,6 +40,7 @@ __all__ = [
     "ModelFileError",
     "ObliqueBARTClassifier",
     "ObliqueBARTRegressor",
+    "ObliqueBARTSurvival",
     "Posterior",
     "RandomRotation",
     "TimeLimitWarning",

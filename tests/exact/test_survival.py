@@ -98,8 +98,8 @@ def polya_gamma_cdf(z):
     4 PG(1, 0) is the time at which a Brownian motion leaves (-1, 1), whose distribution function is
     a sum of tails of the normal; z tilts it.
     """
-    x = np.linspace(0.0, 60.0, 2_000_001)[1:]
-    untilted = sum(2 * (-1) ** n * special.erfc((2 * n + 1) / np.sqrt(2 * x)) for n in range(40))
+    x = np.linspace(0.0, 30.0, 300_001)[1:]
+    untilted = sum(2 * (-1) ** n * special.erfc((2 * n + 1) / np.sqrt(2 * x)) for n in range(25))
     rate = z**2 / 8
     tilt = np.exp(-rate * x)
     integral = np.cumsum(rate * tilt * untilted) * (x[1] - x[0])

@@ -4,6 +4,7 @@ from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.classifier import ObliqueBARTClassifier
 from obliquebart.estimators.regressor import ObliqueBARTRegressor
 from obliquebart.estimators.rotation import RandomRotation
+from obliquebart.estimators.survival import ObliqueBARTSurvival
 from obliquebart.model.parameters import Task
 
 __all__ = [
@@ -12,15 +13,18 @@ __all__ = [
     "ObliqueBART",
     "ObliqueBARTClassifier",
     "ObliqueBARTRegressor",
+    "ObliqueBARTSurvival",
     "RandomRotation",
 ]
 
 # By their names in model files.
 ESTIMATORS: dict[str, type[ObliqueBART]] = {
-    estimator._saved_as: estimator for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier)
+    estimator._saved_as: estimator
+    for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier, ObliqueBARTSurvival)
 }
 # The estimator for a task, for users who choose only the task.
 BY_TASK: dict[Task, type[ObliqueBART]] = {
     "regression": ObliqueBARTRegressor,
     "classification": ObliqueBARTClassifier,
+    "survival": ObliqueBARTSurvival,
 }

@@ -4,6 +4,7 @@ from obliquebart.likelihood.base import Given, Likelihood, NoiseScalar
 from obliquebart.likelihood.gaussian import Gaussian
 from obliquebart.likelihood.probit import Probit, WeightedProbit
 from obliquebart.likelihood.student_t import StudentT
+from obliquebart.likelihood.survival import LogLogistic, LogNormal
 
 __all__ = ["LIKELIHOODS", "Given", "Likelihood", "NoiseScalar"]
 
@@ -12,4 +13,6 @@ LIKELIHOODS: dict[str, Likelihood] = {
     StudentT.name: StudentT(),
     Probit.name: Probit(),
     WeightedProbit.name: WeightedProbit(),
+    LogNormal.name: LogNormal(),
+    LogLogistic.name: LogLogistic(),
 }

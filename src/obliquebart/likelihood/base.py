@@ -69,8 +69,8 @@ class Likelihood(ABC):
     ----------
     name : str
         The engine's name of it; also in model files.
-    task : {"regression", "classification"}
-        Whether outcomes are numbers, with one posterior, or labels.
+    task : {"regression", "classification", "survival"}
+        Whether outcomes are numbers, with one posterior, or labels, or times.
     link : str
         The engine's name of the map from f to the mean of an outcome.
     noise : tuple of NoiseScalar
@@ -83,6 +83,8 @@ class Likelihood(ABC):
         A mean at which a decision changes.
     n_more : int
         How many numbers an outcome has in `Outcome.more`, besides the first.
+    predicted : str
+        What predictions are called, at the beginning of a sentence.
     """
 
     name: ClassVar[str]
@@ -93,6 +95,7 @@ class Likelihood(ABC):
     target_dtype: ClassVar[DTypeLike]
     boundary: ClassVar[float | None] = None
     n_more: ClassVar[int] = 0
+    predicted: ClassVar[str] = "Predictions"
 
     @property
     def has_classes(self) -> bool:
@@ -140,9 +143,21 @@ class Likelihood(ABC):
         """Say whether the same holds for the other numbers of the outcomes."""
         return all(bool(np.isfinite(column).all()) for column in more)
 
+    def order_key(self, outcome: Outcome) -> FloatArray:
+        """Return a number per row that tells how large its outcome is."""
+        return outcome.values
+
     @abstractmethod
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:
         """Return the user's outcomes of one posterior, as `log_density` takes them."""
+
+    def observed_groups(self, y: FloatArray) -> dict[str, FloatArray]:
+        """Return checked outcomes by name, each of shape (n,), for other packages."""
+        return {"y": y}
+
+    def is_constant(self, outcome: Outcome) -> bool:
+        """Say whether there is nothing to learn: one row, or all outcomes equal."""
+        return bool(outcome.values.min() == outcome.values.max())
 
     @abstractmethod
     def constant_warning(self, outcome: Outcome) -> str:
@@ -173,6 +188,10 @@ class Likelihood(ABC):
     @abstractmethod
     def unit(self, scale: OutcomeScale) -> str:
         """Say what 1 is in the engine's units."""
+
+    def quantity(self, target: str | None) -> str | None:
+        """Return what is predicted of an outcome of this name."""
+        return target
 
     # ---- from the engine's units to the user's ---------------------------------------------------
 
