@@ -35,7 +35,13 @@ from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.survival import SurvivalCurve, log_densities, survival_at
 from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table.dask import map_rows
-from obliquebart.validation import check_choice, check_count, check_number, check_seed, check_weights
+from obliquebart.validation import (
+    check_choice,
+    check_count,
+    check_number,
+    check_seed,
+    check_weights,
+)
 
 Kind = Literal["outcome", "median"]
 Distribution = Literal["auto", "log_normal", "log_logistic"]

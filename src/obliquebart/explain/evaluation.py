@@ -12,6 +12,7 @@ from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.display.numbers import plain
+from obliquebart.explain.survival import SurvivalEvaluation, evaluate_times
 from obliquebart.likelihood import Given
 from obliquebart.model.parameters import Task
 from obliquebart.posterior.class_probabilities import ClassProbabilities
@@ -144,7 +145,7 @@ class ClassEvaluation:
         return scores
 
 
-Evaluation = RegressionEvaluation | ClassEvaluation
+Evaluation = RegressionEvaluation | ClassEvaluation | SurvivalEvaluation
 
 
 def score_text(name: str, value: float) -> str:
@@ -173,12 +174,12 @@ def evaluate(
 
     Parameters
     ----------
-    model : ObliqueBARTRegressor or ObliqueBARTClassifier
+    model : estimator
         A fitted model.
     X : table of shape (n, n_features)
         Rows to predict, all of weight one.
     y : array-like of shape (n,)
-        Outcomes or labels of the rows.
+        Outcomes or labels of the rows; for times, as for `fit`.
     coverage : float, default=0.9
         Coverage of the intervals.
     max_rows : int, default=5000
@@ -188,7 +189,7 @@ def evaluate(
 
     Returns
     -------
-    RegressionEvaluation or ClassEvaluation
+    RegressionEvaluation, ClassEvaluation or SurvivalEvaluation
 
     Examples
     --------
@@ -262,6 +263,7 @@ def _evaluate_classes(model: Any, data: _Data, tail: float, n_jobs: int | None) 
 EVALUATE: dict[Task, Callable[..., Evaluation]] = {
     "regression": _evaluate_numbers,
     "classification": _evaluate_classes,
+    "survival": evaluate_times,
 }
 
 

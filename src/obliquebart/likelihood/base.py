@@ -189,6 +189,10 @@ class Likelihood(ABC):
     def unit(self, scale: OutcomeScale) -> str:
         """Say what 1 is in the engine's units."""
 
+    def outcome_in_words(self, classes: NDArray[Any] | None) -> str:
+        """Say what an outcome is."""
+        return "a number" if classes is None else f"one of {len(classes)} classes"
+
     def quantity(self, target: str | None) -> str | None:
         """Return what is predicted of an outcome of this name."""
         return target

@@ -21,7 +21,13 @@ from obliquebart.likelihood.base import (
     NoiseScalar,
 )
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale, require_scale
-from obliquebart.model.parameters import NU_RANGE, NU_SHARE, PLAIN_NU, CheckedHyperparameters
+from obliquebart.model.parameters import (
+    NU_RANGE,
+    NU_SHARE,
+    PLAIN_NU,
+    CheckedHyperparameters,
+    Task,
+)
 from obliquebart.validation import check_outcome, check_weights
 
 
@@ -29,7 +35,7 @@ class Gaussian(Likelihood):
     """The engine's y is standardised; weights have mean 1, and sigma takes up their mean."""
 
     name = "gaussian"
-    task = "regression"
+    task: ClassVar[Task] = "regression"
     link = "identity"
     noise: ClassVar[tuple[NoiseScalar, ...]] = (NoiseScalar("sigma", "σ"),)
     has_latents = False

@@ -131,6 +131,9 @@ class LogNormal(Gaussian):
     def unit(self, scale: OutcomeScale) -> str:
         return f"{scale.scale:g}, the standard deviation of log times"
 
+    def outcome_in_words(self, classes: NDArray[Any] | None) -> str:
+        return "the time until an event"
+
     def quantity(self, target: str | None) -> str:
         """Say that predictions are logarithms."""
         return f"log {target or 'time'}"
@@ -216,7 +219,7 @@ def marginal_fit(limits: FloatArray) -> tuple[float, float]:
         log_density = model.log_density(limits, Given(f, {"sigma": sigma}))
         # As if one more row had told the spread, and one the mean.
         prior = 0.5 * point[1] ** 2 + 0.5 * (point[0] / 10.0) ** 2
-        return float(prior - np.maximum(log_density, -1e6).sum()) / limits.shape[1]
+        return float((prior - np.maximum(log_density, -1e6).sum()) / limits.shape[1])
 
     bounds = [(-100.0, 100.0), (-math.log(LARGEST_FACTOR), math.log(LARGEST_FACTOR))]
     found = minimize(loss, np.zeros(2), method="Nelder-Mead", bounds=bounds).x

@@ -90,6 +90,7 @@ def read_times(y: Any, n_rows: int) -> Times:
 
 def _two_columns(y: Any) -> tuple[list[Any], list[NDArray[Any]]]:
     """Return the names of the columns, if they have some, and their values."""
+    names: list[Any]
     if y is None:
         raise ValueError(
             "This estimator requires y to be passed, but the target y is None: call fit(X, y)."

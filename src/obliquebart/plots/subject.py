@@ -43,7 +43,7 @@ class Subject(NamedTuple):
         """Label for the mean of the only posterior, or of the chosen class."""
         posterior = self.posteriors[0]
         if not posterior.likelihood.has_classes:
-            return f"predicted {self.name}"
+            return f"predicted {short_name(posterior.likelihood.quantity(self.target) or 'y')}"
         if not self.classes:
             return "probability"
         chosen = -1 if self.chosen is None else self.chosen
