@@ -19,7 +19,12 @@ import numpy as np
 import pytest
 
 from helpers.student_t import student_t_regressor
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, _core
+from obliquebart import (
+    ObliqueBARTClassifier,
+    ObliqueBARTRegressor,
+    ObliqueBARTSurvival,
+    _core,
+)
 
 RECORD = Path(__file__).with_name("draws.json")
 PLAIN_NOISE = {"nu": 3.0, "sigma_quantile": 0.99}
@@ -104,6 +109,29 @@ CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
     "three classes": ({}, X, 3),
     "two classes, large table": ({"n_trees": 5}, numbers(40_000, 3), 2),
 }
+# With times of which some are observed and others censored in each of three ways.
+SURVIVAL: dict[str, tuple[dict[str, Any], np.ndarray]] = {
+    "log-normal times": ({**PLAIN_NOISE, "distribution": "log_normal"}, X),
+    "log-logistic times": ({**PLAIN_NOISE, "distribution": "log_logistic"}, with_missing(X)),
+    "times, estimated noise": ({}, X),
+    "log-normal times, large table": (
+        {**PLAIN_NOISE, "distribution": "log_normal", "n_trees": 5},
+        numbers(40_000, 3),
+    ),
+    "log-logistic times, large table": (
+        {**PLAIN_NOISE, "distribution": "log_logistic", "n_trees": 5},
+        numbers(40_000, 3),
+    ),
+}
+
+
+def limits(x: np.ndarray) -> np.ndarray:
+    """Return the lower and upper limits of times."""
+    time, kind = 1.0 + outcome(x), np.arange(len(x)) % 4
+    y = np.empty(len(x), dtype=[("lower", float), ("upper", float)])
+    y["lower"] = np.choose(kind, [time, time, 0.0 * time, 0.75 * time])
+    y["upper"] = np.choose(kind, [time, np.inf * time, time, 1.25 * time])
+    return y
 
 
 def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, np.ndarray, Any]:
@@ -121,6 +149,9 @@ def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, n
     if name in ESTIMATED:
         parameters, x, weights = ESTIMATED[name]
         return ObliqueBARTRegressor(**SHORT | parameters, n_jobs=n_jobs), x, outcome(x), weights
+    if name in SURVIVAL:
+        parameters, x = SURVIVAL[name]
+        return ObliqueBARTSurvival(**SHORT | parameters, n_jobs=n_jobs), x, limits(x), None
     weights = None
     if name in WEIGHTED_LABELS:
         parameters, x, weights = WEIGHTED_LABELS[name]
@@ -147,7 +178,7 @@ def fitted(name: str, n_jobs: int | None = None) -> Any:
     return model.fit(x, y, weights)
 
 
-NAMES = [*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS]
+NAMES = [*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS, *SURVIVAL]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -157,14 +188,21 @@ def test_draws_are_those_recorded(name):
 
 @pytest.mark.parametrize(
     "name",
-    ["default", "large table", "two classes", "estimated noise", "Student's t, large table"],
+    [
+        *("default", "large table", "two classes", "estimated noise", "Student's t, large table"),
+        *("times, estimated noise", "log-logistic times, large table"),
+    ],
 )
 def test_threads_make_no_difference(name):
     assert digest(fitted(name, n_jobs=5)) == json.loads(RECORD.read_text())[name]
 
 
 @pytest.mark.parametrize(
-    "name", ["weights", "two classes", "large table", "Student's t, weights", "weighted labels"]
+    "name",
+    [
+        *("weights", "two classes", "large table", "Student's t, weights", "weighted labels"),
+        *("log-normal times", "log-logistic times"),
+    ],
 )
 def test_going_on_makes_no_difference(name, tmp_path):
     """Fewer draws and then more; and a checkpoint of a fit that was interrupted."""
@@ -182,6 +220,7 @@ def test_going_on_makes_no_difference(name, tmp_path):
 def test_instruction_sets_make_no_difference(simd):
     names = ["missing", "paper, categories", "large table, weights", "two classes, axis"]
     names += ["Student's t, large table", "weighted labels, large table"]
+    names += ["log-normal times, large table", "log-logistic times"]
     script = f"import test_same_draws as t\nprint(*(t.digest(t.fitted(n)) for n in {names}))"
     folders = [Path(__file__).parent, Path(__file__).parents[1]]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])

@@ -134,7 +134,7 @@ class Survival(outcomes.Case):
 
     def settings(self):
         prior = Prior(
-            n_trees=2, alpha=0.8, beta=1.0, theta=(3.0, 4.0), sigma=(6.0, 1.0), leaf_sd=(3.0, 1.0)
+            n_trees=2, alpha=0.8, beta=1.0, theta=(3.0, 4.0), sigma=(6.0, 0.2), leaf_sd=(3.0, 1.0)
         )
         return core.settings(prior, likelihood=self.likelihood, **core.MOVES)
 

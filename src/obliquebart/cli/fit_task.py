@@ -16,7 +16,7 @@ from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import plain_table
 from obliquebart.cli.write_table import NamedArrays
 from obliquebart.display.numbers import plain
-from obliquebart.estimators import BY_TASK, ObliqueBART
+from obliquebart.estimators import BY_TASK, ObliqueBART, ObliqueBARTSurvival
 from obliquebart.table.columns import Column
 from obliquebart.table.frames import Table, read_table
 from obliquebart.table.levels import Factor
@@ -25,7 +25,8 @@ from obliquebart.table.selection import Dates, column_roles
 from obliquebart.table.words import as_date
 
 SHOWN_TYPES = 40
-
+# The estimators of outcomes that a column alone does not reveal.
+OUTCOMES: dict[str, type[ObliqueBART]] = {"survival": ObliqueBARTSurvival}
 
 TAKEN_AS = {
     "continuous": "continuous",
@@ -42,6 +43,8 @@ class ColumnChoices(NamedTuple):
     drop: Sequence[str] = ()
     id_column: str | None = None
     dates: Dates = None
+    event: str | None = None
+    """Says whether the time of the target is that of an event."""
 
     def check(self, file: DataFile, target: str) -> None:
         """Raise an error if a column is missing or has two roles."""
@@ -49,6 +52,12 @@ class ColumnChoices(NamedTuple):
         file.require([*self.drop], "--drop")
         if target in (*self.categorical, *self.drop):
             raise FileError(f"The target {target!r} cannot be in --categorical or --drop.")
+        if self.event is not None:
+            file.require([self.event], "--event")
+            if self.event in (target, *self.categorical):
+                raise FileError(
+                    f"The --event column {self.event!r} cannot be the target or in --categorical."
+                )
         if self.id_column is not None:
             file.require([self.id_column], "--id")
             if self.id_column in (target, *self.categorical):
@@ -58,7 +67,7 @@ class ColumnChoices(NamedTuple):
 
     def columns(self, file: DataFile, target: str) -> list[str]:
         """Return the columns of the model."""
-        others = {target, *self.drop, self.id_column}
+        others = {target, *self.drop, self.id_column, self.event}
         return [name for name in file.columns if name not in others]
 
 
@@ -163,10 +172,40 @@ def _describe_numbers(
     return words, missing
 
 
-def read_task(file: DataFile, target: str, task: Any, choices: ColumnChoices) -> FitTask:
+def survival_outcome(
+    file: DataFile, target: str, event: str | None
+) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
+    """Return events and times, and the rows that have both (None if all do)."""
+    if event is None:
+        raise FileError(
+            "Survival times need --event COLUMN: 1 (or true) if the time is that of an event, 0 if "
+            "the row was censored."
+        )
+    times, with_time = file.outcome(target)
+    events, with_event = file.outcome(event)
+    everything = np.arange(file.n_rows)
+    timed = everything if with_time is None else with_time
+    known = everything if with_event is None else with_event
+    rows = np.intersect1d(timed, known)
+    y = np.empty(len(rows), dtype=[("event", events.dtype), ("time", times.dtype)])
+    y["time"] = times[np.searchsorted(timed, rows)]
+    y["event"] = events[np.searchsorted(known, rows)]
+    return y, None if len(rows) == file.n_rows else rows
+
+
+def read_task(
+    file: DataFile, target: str, task: Any, choices: ColumnChoices, outcome: str = "auto"
+) -> FitTask:
     """Decide the task and how to use each column."""
     choices.check(file, target)
-    y, rows = file.outcome(target, as_text=False)
+    if outcome != "auto" and task != "auto":
+        raise FileError(f"--outcome {outcome} and --task {task} cannot be used together.")
+    if choices.event is not None and outcome != "survival":
+        raise FileError("--event requires --outcome survival.")
+    if outcome == "survival":
+        y, rows = survival_outcome(file, target, choices.event)
+    else:
+        y, rows = file.outcome(target, as_text=False)
     names = choices.columns(file, target)
     if not names:
         raise FileError(f"{file.name} has no columns other than the target.")
@@ -174,9 +213,9 @@ def read_task(file: DataFile, target: str, task: Any, choices: ColumnChoices) ->
     is_text = y.dtype.kind == "O"
     if task == "regression" and is_text:
         raise FileError(f"The target {target!r} contains text: use --task classification.")
-    if task == "auto":
+    if outcome == "auto" and task == "auto":
         task = "classification" if is_text or len(np.unique(y)) == 2 else "regression"
-    estimator = BY_TASK[task]
+    estimator = BY_TASK[task] if outcome == "auto" else OUTCOMES[outcome]
     y = estimator._family.from_column(y)
     return FitTask(
         file=file,
