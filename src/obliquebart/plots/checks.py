@@ -45,7 +45,11 @@ N_BINS = 10
 # Groups of probabilities with fewer rows are too noisy.
 SMALLEST_GROUP = 10
 # Names of so many groups of rows, by increasing risk.
-RISKS = {1: ["all rows"], 2: ["lower risk", "higher risk"], 3: ["low risk", "middle", "high risk"]}
+RISKS = {
+    1: ["all rows"],
+    2: ["lower risk", "higher risk"],
+    3: ["low risk", "middle risk", "high risk"],
+}
 FloatArray = NDArray[np.float64]
 
 
@@ -147,7 +151,7 @@ def fit(evaluation: Evaluation, ax: Axes) -> None:
     are crosses. Two classes: the probability of the second class with its interval, with rows
     sorted by probability; filled markers above are rows of that class, open markers below are
     rows of the other. More classes: the predicted probability of each row's true class. Times:
-    the mean survival curve of thirds of the rows, by risk, with intervals; dashed steps are their
+    the mean survival curve of thirds of the rows, by risk, with intervals; steps are their
     Kaplan-Meier estimates.
     """
     if isinstance(evaluation, RegressionEvaluation):
