@@ -26,6 +26,8 @@
   X(varying_noise)           \
   X(poisson)                 \
   X(negative_binomial)       \
+  X(log_normal)              \
+  X(log_logistic)            \
   X(none)
 
 namespace obart {

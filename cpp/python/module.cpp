@@ -426,6 +426,14 @@ NB_MODULE(_core, m) {
       [](std::int64_t n_rows, std::int64_t n_trees) { return n_rows * n_trees * 9 / 8; },
       "n_rows"_a, "n_trees"_a,
       "Memory that a chain needs at least: a byte and a bit per row and tree.");
+  m.def(
+      "log",
+      [](DoubleVector x) {
+        std::vector<double> out(x.shape(0));
+        std::transform(x.data(), x.data() + x.shape(0), out.begin(), &det_log);
+        return to_numpy(std::move(out));
+      },
+      "x"_a, "Natural logarithms, with the same bits on every machine.");
   nb::class_<Data>(m, "Data", "Columns shared by all chains.")
       .def(nb::new_(&make_data), "x_cont"_a, "x_cat"_a, "n_levels"_a, "order"_a = nb::none())
       .def_prop_ro("n_rows", &Data::n_rows)

@@ -6,6 +6,7 @@
 #include "base/normal_kernels.h"
 #include "base/polya_gamma.h"
 #include "base/random.h"
+#include "base/truncated_logistic.h"
 #include "model/lp.h"
 #include "python/arrays.h"
 #include "sweep/sampler.h"
@@ -122,6 +123,18 @@ NB_MODULE(_probes, m) {
       .def("normal_between",
            [](Rng& r, double a, double b, std::int64_t n) {
              return fill<double>(n, [&] { return r.normal_between(a, b); });
+           })
+      .def("logistic_above",
+           [](Rng& r, double a, std::int64_t n) {
+             return fill<double>(n, [&] { return logistic_above(a, r); });
+           })
+      .def("logistic_between",
+           [](Rng& r, double a, double b, std::int64_t n) {
+             return fill<double>(n, [&] { return logistic_between(a, b, r); });
+           })
+      .def("polya_gamma",
+           [](Rng& r, double z, std::int64_t n) {
+             return fill<double>(n, [&] { return polya_gamma(z, r); });
            })
       .def("below", [](Rng& r, std::uint32_t k, std::int64_t n) {
         return fill<std::uint32_t>(n, [&] { return r.below(k); });

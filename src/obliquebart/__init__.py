@@ -14,6 +14,7 @@ from obliquebart.estimators import (
     ObliqueBARTClassifier,
     ObliqueBARTCountRegressor,
     ObliqueBARTRegressor,
+    ObliqueBARTSurvival,
 )
 from obliquebart.estimators.rotation import RandomRotation
 from obliquebart.exceptions import (
@@ -43,6 +44,7 @@ __all__ = [
     "ObliqueBARTClassifier",
     "ObliqueBARTCountRegressor",
     "ObliqueBARTRegressor",
+    "ObliqueBARTSurvival",
     "Posterior",
     "RandomRotation",
     "TimeLimitWarning",

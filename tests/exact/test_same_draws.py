@@ -23,6 +23,7 @@ from obliquebart import (
     ObliqueBARTClassifier,
     ObliqueBARTCountRegressor,
     ObliqueBARTRegressor,
+    ObliqueBARTSurvival,
     _core,
 )
 
@@ -174,6 +175,31 @@ class ExposedCounts(ObliqueBARTCountRegressor):
         return super().fit(X, y, sample_weight, exposure="exposure", **options)
 
 
+# With times of which some are observed and others censored in each of three ways.
+SURVIVAL: dict[str, tuple[dict[str, Any], np.ndarray]] = {
+    "log-normal times": ({**PLAIN_NOISE, "distribution": "log_normal"}, X),
+    "log-logistic times": ({**PLAIN_NOISE, "distribution": "log_logistic"}, with_missing(X)),
+    "times, estimated noise": ({}, X),
+    "log-normal times, large table": (
+        {**PLAIN_NOISE, "distribution": "log_normal", "n_trees": 5},
+        numbers(40_000, 3),
+    ),
+    "log-logistic times, large table": (
+        {**PLAIN_NOISE, "distribution": "log_logistic", "n_trees": 5},
+        numbers(40_000, 3),
+    ),
+}
+
+
+def limits(x: np.ndarray) -> np.ndarray:
+    """Return the lower and upper limits of times."""
+    time, kind = 1.0 + outcome(x), np.arange(len(x)) % 4
+    y = np.empty(len(x), dtype=[("lower", float), ("upper", float)])
+    y["lower"] = np.choose(kind, [time, time, 0.0 * time, 0.75 * time])
+    y["upper"] = np.choose(kind, [time, np.inf * time, time, 1.25 * time])
+    return y
+
+
 def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, np.ndarray, Any]:
     if name in REGRESSIONS:
         parameters, x, weights = REGRESSIONS[name]
@@ -200,6 +226,9 @@ def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, n
         table["exposure"] = 0.5 + 4 * numbers(len(x), 1)[:, 0]
         y = np.floor(outcome(x) ** 2 * table["exposure"] / 4)
         return ExposedCounts(**SHORT | parameters, n_jobs=n_jobs), table, y, weights
+    if name in SURVIVAL:
+        parameters, x = SURVIVAL[name]
+        return ObliqueBARTSurvival(**SHORT | parameters, n_jobs=n_jobs), x, limits(x), None
     weights = None
     if name in WEIGHTED_LABELS:
         parameters, x, weights = WEIGHTED_LABELS[name]
@@ -236,7 +265,7 @@ def fitted(name: str, n_jobs: int | None = None) -> Any:
 
 NAMES = [
     *(*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS),
-    *(*COUNTS, *CLASSES, *LEARNED_TAILS, *ORDERED),
+    *(*COUNTS, *CLASSES, *LEARNED_TAILS, *ORDERED, *SURVIVAL),
 ]
 
 
@@ -251,6 +280,7 @@ def test_draws_are_those_recorded(name):
         *("default", "large table", "two classes", "estimated noise", "Student's t, large table"),
         *("counts", "counts, large table", "softmax, large table"),
         *("learned tails, large table", "ordered classes, large table"),
+        *("times, estimated noise", "log-logistic times, large table"),
     ],
 )
 def test_threads_make_no_difference(name):
@@ -263,6 +293,7 @@ def test_threads_make_no_difference(name):
         *("weights", "two classes", "large table", "Student's t, weights", "weighted labels"),
         *("counts", "counts, poisson"),
         *("learned tails", "learned tails, weights", "ordered classes"),
+        *("log-normal times", "log-logistic times"),
     ],
 )
 def test_going_on_makes_no_difference(name, tmp_path):
@@ -284,6 +315,7 @@ def test_instruction_sets_make_no_difference(simd):
     names += ["counts, large table", "counts, large leaves", "counts, poisson"]
     names += ["logit, weights", "softmax", "softmax, large table"]
     names += ["learned tails, large table", "ordered classes, large table"]
+    names += ["log-normal times, large table", "log-logistic times"]
     script = f"import test_same_draws as t\nprint(*(t.found(n) for n in {names}))"
     folders = [Path(__file__).parent, Path(__file__).parents[1]]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])

@@ -72,4 +72,11 @@ BUGS = {
     "dispersion_prior_missing": "prior of the dispersion ignored",
     "dispersion_weights_dropped": "the user's weights ignored for the dispersion",
     "scaling_weights_dropped": "weights of labels ignored where leaf_sd is scaled with all outputs",
+    "censored_sigma_dropped": "limits of a censored row not divided by sigma",
+    "censored_upper_ignored": "a time between limits drawn as if only the lower one were known",
+    "censored_side_flipped": "a time known to be below a limit drawn above it",
+    "censored_rows_not_counted": "censored rows not counted in sigma's conditional",
+    "logistic_sigma_dropped": "residuals not divided by sigma where latent weights are drawn",
+    "logistic_weight_of_one": "a latent weight of shape one, not two",
+    "logistic_latents_normal": "censored log-logistic times drawn as log-normal ones",
 }

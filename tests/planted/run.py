@@ -77,6 +77,14 @@ TESTS = {
         "tests/exact/test_varying_noise.py::test_sweeps_keep_the_prior",
         ["learned scale and tails", "weights", "missing values"],
     ),
+    "survival": (
+        "tests/exact/test_survival.py::test_sweeps_keep_the_prior",
+        ["normal", "logistic"],
+    ),
+    "one time": (
+        "tests/exact/test_survival.py::test_the_posterior_of_one_output",
+        ["log_normal-right", "log_normal-between", "log_logistic-observed", "log_logistic-left"],
+    ),
     "core's prior": (
         "tests/exact/test_prior_invariance.py::test_prior_of_the_core",
         ["two columns, all moves, missing values, empty leaves", "categorical only"],

@@ -49,6 +49,14 @@ Target = Annotated[
     str | None,
     typer.Option("--target", "-t", help="The column with the outcome.", show_default=False),
 ]
+Event = Annotated[
+    str | None,
+    typer.Option(
+        "--event",
+        help="The column that is 1 where the time is that of an event, 0 where it is censored.",
+        show_default=False,
+    ),
+]
 Delimiter = Annotated[
     str | None,
     typer.Option(
@@ -108,7 +116,7 @@ def fit(
         typer.Option("--output", "-o", help="The model file.", show_default="DATA.obart"),
     ] = None,
     outcome: Annotated[
-        Literal["auto", "number", "class", "ordered", "count"],
+        Literal["auto", "number", "class", "ordered", "count", "survival"],
         typer.Option(help="What the target is; auto: a class if it is text or has two values."),
     ] = "auto",
     task: Annotated[
@@ -119,6 +127,7 @@ def fit(
         str | None,
         typer.Option(help="The column with the exposures of counts, such as years observed."),
     ] = None,
+    event: Event = None,
     categorical: Annotated[
         list[str] | None,
         typer.Option(
@@ -178,7 +187,12 @@ def fit(
     _require_folder(path)
     file = read_data(data, delimiter, decimal)
     choices = fit_task.ColumnChoices(
-        categorical or [], drop or [], id_column, "auto" if dates else None, exposure
+        categorical or [],
+        drop or [],
+        id_column,
+        "auto" if dates else None,
+        exposure,
+        event,
     )
     problem = fit_task.read_task(file, target, fit_task.chosen_outcome(outcome, task), choices)
     screen.show_words(problem.table_of_types())
@@ -299,6 +313,7 @@ def summary(
         typer.Argument(help="A table to compute importance and errors on.", metavar="[DATA]"),
     ] = None,
     target: Target = None,
+    event: Event = None,
     rows: Annotated[int, typer.Option(help="Rows of DATA to check convergence of f at.")] = 10,
     top: Annotated[int, typer.Option(help="Columns and pairs to list.", min=1)] = 10,
     rules: Annotated[
@@ -315,9 +330,9 @@ def summary(
     X = y = None
     if data is not None:
         file = read_data(data, delimiter, decimal)
-        X, y = _rows_for(model, file, target, required=False)
+        X, y = _rows_for(model, file, target, event, required=False)
         if y is None and model.target_name_ is not None:
-            screen.say(f"No errors: {_which_target(file, model)}")
+            screen.say(f"No errors: {_what_is_missing(file, model, target)}")
     judged = model.summary(X, rows=rows)._for("command line")
     importance = results.importance(model, X)
     findings = results.findings(model, top)
@@ -345,6 +360,7 @@ def report(
     model_file: ModelFile,
     data: Data,
     target: Target = None,
+    event: Event = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="HTML file.", show_default="MODEL.html")
     ] = None,
@@ -363,7 +379,7 @@ def report(
     _require_folder(path)
     model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
-    X, y = _rows_for(model, file, target, required=True)
+    X, y = _rows_for(model, file, target, event, required=True)
     write_report(model, X, y, path, title=title, source=Path(file.name).name)
     screen.say(f"Saved {path} ({path.stat().st_size / 1e6:.1f} MB).")
     screen.finish({"report": str(path), "bytes": path.stat().st_size})
@@ -408,16 +424,26 @@ def demo(
 
 
 def _rows_for(
-    model: Any, file: DataFile, target: str | None, required: bool
+    model: Any, file: DataFile, target: str | None, event: str | None, required: bool
 ) -> tuple[dict[str, Any], Any]:
     """Return a model's columns and, if the file has them, the outcomes."""
     name = target or results.find_target(file, model)
-    if name is None:
+    if name is None or (results.has_times(model) and event is None):
         if required:
-            raise FileError(_which_target(file, model))
+            raise FileError(_what_is_missing(file, model, target))
         return file.table_for(results.encoding_of(model)), None
+    if results.has_times(model):
+        y, rows = fit_task.survival_outcome(file, name, event)
+        return file.table_for(results.encoding_of(model), rows), y
     y, rows = file.outcome(name, as_text=results.has_text_labels(model))
     return file.table_for(results.encoding_of(model), rows), model._fitted.likelihood.from_column(y)
+
+
+def _what_is_missing(file: DataFile, model: Any, target: str | None) -> str:
+    """Say what the user must name, if a file is to tell the outcomes."""
+    if results.has_times(model) and (target or results.find_target(file, model)):
+        return f"Which column of {file.name} says whether the event was seen? Name it with --event."
+    return _which_target(file, model)
 
 
 def _which_target(file: DataFile, model: Any) -> str:

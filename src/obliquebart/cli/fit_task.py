@@ -21,6 +21,7 @@ from obliquebart.estimators import (
     ObliqueBARTClassifier,
     ObliqueBARTCountRegressor,
     ObliqueBARTRegressor,
+    ObliqueBARTSurvival,
 )
 from obliquebart.table.columns import Column
 from obliquebart.table.frames import Table, read_table
@@ -36,6 +37,7 @@ OUTCOMES: dict[str, type[ObliqueBART]] = {
     "class": ObliqueBARTClassifier,
     "ordered": ObliqueBARTClassifier,
     "count": ObliqueBARTCountRegressor,
+    "survival": ObliqueBARTSurvival,
 }
 # What such an outcome sets besides.
 OUTCOME_PARAMETERS: dict[str, dict[str, Any]] = {"ordered": {"ordered": True}}
@@ -58,6 +60,8 @@ class ColumnChoices(NamedTuple):
     id_column: str | None = None
     dates: Dates = None
     exposure: str | None = None
+    event: str | None = None
+    """Says whether the time of the target is that of an event."""
 
     def check(self, file: DataFile, target: str) -> None:
         """Raise an error if a column is missing or has two roles."""
@@ -65,6 +69,12 @@ class ColumnChoices(NamedTuple):
         file.require([*self.drop], "--drop")
         if target in (*self.categorical, *self.drop):
             raise FileError(f"The target {target!r} cannot be in --categorical or --drop.")
+        if self.event is not None:
+            file.require([self.event], "--event")
+            if self.event in (target, *self.categorical):
+                raise FileError(
+                    f"The --event column {self.event!r} cannot be the target or in --categorical."
+                )
         if self.id_column is not None:
             file.require([self.id_column], "--id")
             if self.id_column in (target, *self.categorical):
@@ -81,7 +91,7 @@ class ColumnChoices(NamedTuple):
 
     def columns(self, file: DataFile, target: str) -> list[str]:
         """Return the columns of the model."""
-        others = {target, *self.drop, self.id_column}
+        others = {target, *self.drop, self.id_column, self.event}
         return [name for name in file.columns if name not in others]
 
 
@@ -212,10 +222,36 @@ def chosen_outcome(outcome: str, task: str) -> str:
     return by_task if outcome == "auto" else outcome
 
 
+def survival_outcome(
+    file: DataFile, target: str, event: str | None
+) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
+    """Return events and times, and the rows that have both (None if all do)."""
+    if event is None:
+        raise FileError(
+            "Survival times need --event COLUMN: 1 (or true) if the time is that of an event, 0 if "
+            "the row was censored."
+        )
+    times, with_time = file.outcome(target)
+    events, with_event = file.outcome(event)
+    everything = np.arange(file.n_rows)
+    timed = everything if with_time is None else with_time
+    known = everything if with_event is None else with_event
+    rows = np.intersect1d(timed, known)
+    y = np.empty(len(rows), dtype=[("event", events.dtype), ("time", times.dtype)])
+    y["time"] = times[np.searchsorted(timed, rows)]
+    y["event"] = events[np.searchsorted(known, rows)]
+    return y, None if len(rows) == file.n_rows else rows
+
+
 def read_task(file: DataFile, target: str, outcome: str, choices: ColumnChoices) -> FitTask:
     """Decide what the outcome is and how to use each column."""
     choices.check(file, target)
-    y, rows = file.outcome(target, as_text=False)
+    if choices.event is not None and outcome != "survival":
+        raise FileError("--event requires --outcome survival.")
+    if outcome == "survival":
+        y, rows = survival_outcome(file, target, choices.event)
+    else:
+        y, rows = file.outcome(target, as_text=False)
     names = choices.columns(file, target)
     if not set(names) - {choices.exposure}:
         raise FileError(f"{file.name} has no columns other than the target.")

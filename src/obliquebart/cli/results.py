@@ -58,6 +58,11 @@ def has_text_labels(model: Any) -> bool:
     return classes is not None and classes.dtype.kind not in "biuf"
 
 
+def has_times(model: Any) -> bool:
+    """Return whether the model predicts the time until an event."""
+    return bool(model._fitted.likelihood.task == "survival")
+
+
 def summary_parts(summary: ModelSummary) -> list[Table | str]:
     """Return the tables and the verdict."""
     parts: list[Table | str] = []

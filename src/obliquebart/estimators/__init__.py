@@ -5,6 +5,7 @@ from obliquebart.estimators.classifier import ObliqueBARTClassifier
 from obliquebart.estimators.counts import ObliqueBARTCountRegressor
 from obliquebart.estimators.regressor import ObliqueBARTRegressor
 from obliquebart.estimators.rotation import RandomRotation
+from obliquebart.estimators.survival import ObliqueBARTSurvival
 from obliquebart.model.parameters import Task
 
 __all__ = [
@@ -14,17 +15,24 @@ __all__ = [
     "ObliqueBARTClassifier",
     "ObliqueBARTCountRegressor",
     "ObliqueBARTRegressor",
+    "ObliqueBARTSurvival",
     "RandomRotation",
 ]
 
 # By their names in model files.
 ESTIMATORS: dict[str, type[ObliqueBART]] = {
     estimator._saved_as: estimator
-    for estimator in (ObliqueBARTRegressor, ObliqueBARTClassifier, ObliqueBARTCountRegressor)
+    for estimator in (
+        ObliqueBARTRegressor,
+        ObliqueBARTClassifier,
+        ObliqueBARTCountRegressor,
+        ObliqueBARTSurvival,
+    )
 }
 # The estimator for a task, for users who choose only the task.
 BY_TASK: dict[Task, type[ObliqueBART]] = {
     "regression": ObliqueBARTRegressor,
     "classification": ObliqueBARTClassifier,
     "count regression": ObliqueBARTCountRegressor,
+    "survival": ObliqueBARTSurvival,
 }

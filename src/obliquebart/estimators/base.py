@@ -180,11 +180,12 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         X : array-like or data frame of shape (n, n_features)
             NumPy, pandas, polars, PyArrow or any other table that narwhals supports.
         y : array-like of shape (n,)
-            Finite numbers for a regressor; text, integers or booleans for a classifier.
+            Finite numbers for a regressor; text, integers or booleans for a classifier. For
+            survival, events and times, or limits, in two columns.
         sample_weight : array-like of shape (n,), optional
-            The noise of row i has variance sigma² / sample_weight[i]. For a classifier, row i
-            counts sample_weight[i] times, which need not be an integer. Rows of weight 0 are
-            ignored.
+            The noise of row i has variance sigma² / sample_weight[i]. For a classifier or for
+            survival, row i counts sample_weight[i] times, which for a classifier need not be an
+            integer. Rows of weight 0 are ignored.
         max_seconds : float, optional
             Wall time after which the chains stop; all classes share it. With ``n_draws="auto"``
             it replaces the limit on CPU seconds, and a round starts only if there is time for at

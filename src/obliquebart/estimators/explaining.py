@@ -161,7 +161,7 @@ class Explaining:
             max_draws=max_draws,
             n_jobs=self.n_jobs,
         )
-        return replace(effect, target=fitted.target_name)
+        return replace(effect, target=fitted.likelihood.quantity(fitted.target_name))
 
     @property
     def feature_importances_(self) -> NDArray[np.float64]:

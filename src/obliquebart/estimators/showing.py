@@ -40,7 +40,7 @@ class Showing:
     def _outcome_in_words(self, fitted: Fitted) -> str:
         name = fitted.target_name or "y"
         if fitted.classes is None:
-            return f"{name}, {fitted.likelihood.noun}"
+            return f"{name}, {fitted.likelihood.outcome_in_words(None)}"
         labels = [str(label) for label in fitted.classes.tolist()]
         more = ", …" if len(labels) > SHOWN_CLASSES else ""
         kind = fitted.likelihood.classes_in_words

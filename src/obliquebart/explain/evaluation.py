@@ -12,6 +12,7 @@ from sklearn import metrics
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.display.numbers import plain
+from obliquebart.explain.survival import SurvivalEvaluation, evaluate_times
 from obliquebart.model.parameters import Task
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.diagnostics import choose_rows
@@ -193,7 +194,7 @@ class ClassEvaluation:
         return scores
 
 
-Evaluation = RegressionEvaluation | ClassEvaluation
+Evaluation = RegressionEvaluation | ClassEvaluation | SurvivalEvaluation
 
 
 def score_text(name: str, value: float) -> str:
@@ -228,7 +229,7 @@ def evaluate(
     X : table of shape (n, n_features)
         Rows to predict, all of weight one.
     y : array-like of shape (n,)
-        Outcomes or labels of the rows.
+        Outcomes or labels of the rows; for times, as for `fit`.
     coverage : float, default=0.9
         Coverage of the intervals.
     exposure : array-like of shape (n,) or number, optional
@@ -240,7 +241,7 @@ def evaluate(
 
     Returns
     -------
-    RegressionEvaluation, CountEvaluation or ClassEvaluation
+    RegressionEvaluation, CountEvaluation, ClassEvaluation or SurvivalEvaluation
 
     Examples
     --------
@@ -351,6 +352,7 @@ EVALUATE: dict[Task, Callable[..., Evaluation]] = {
     "regression": _evaluate_numbers,
     "classification": _evaluate_classes,
     "count regression": _evaluate_counts,
+    "survival": evaluate_times,
 }
 
 

@@ -22,7 +22,7 @@ from obliquebart.explain.rules import (
 )
 from obliquebart.model.seen_rows import SeenRows, count_seen, row_keys
 from obliquebart.posterior.posterior import Posterior
-from obliquebart.validation import check_labels, check_outcome
+from obliquebart.validation import check_labels
 
 
 def importance_overview(table: ImportanceTable, top: int = 10) -> TextTable:
@@ -148,7 +148,7 @@ def rows_seen(model: Any, X: Any, y: Any) -> SeenRows:
     fitted = model._fitted
     table = fitted.encoding.transform(X)
     if fitted.classes is None:
-        outcomes: NDArray[Any] = check_outcome(y, table.n_rows)
+        outcomes: NDArray[Any] = fitted.likelihood.check_observed(y, table.n_rows)
     else:
         outcomes = class_codes(check_labels(y, table.n_rows), fitted.classes)
     return count_seen(fitted.row_keys, row_keys(table, outcomes))

@@ -8,6 +8,7 @@ from obliquebart.likelihood.gaussian import Gaussian
 from obliquebart.likelihood.ordinal import Ordinal
 from obliquebart.likelihood.probit import Probit, WeightedProbit
 from obliquebart.likelihood.student_t import LearnedT, StudentT
+from obliquebart.likelihood.survival import LogLogistic, LogNormal
 from obliquebart.likelihood.varying_noise import VaryingNoise
 
 __all__ = ["LIKELIHOODS", "Given", "Likelihood", "NoiseScalar", "likelihood_of"]
@@ -22,6 +23,8 @@ LIKELIHOODS: dict[str, Likelihood] = {
     Ordinal.name: Ordinal(),
     Poisson.name: Poisson(),
     NegativeBinomial.name: NegativeBinomial(),
+    LogNormal.name: LogNormal(),
+    LogLogistic.name: LogLogistic(),
 }
 
 

@@ -76,8 +76,8 @@ class Likelihood(ABC):
     ----------
     name : str
         The engine's name of it; also in model files.
-    task : {"regression", "classification", "count regression"}
-        Whether outcomes are numbers, with one posterior, labels, or counts.
+    task : {"regression", "classification", "count regression", "survival"}
+        Whether outcomes are numbers, labels, counts, or times until an event.
     link : str
         The engine's name of the map from the outputs of the trees to the mean of an outcome.
     sum_link : str
@@ -104,6 +104,8 @@ class Likelihood(ABC):
         What an outcome is called in a sentence.
     classes_in_words : str
         What labels are called.
+    predicted : str
+        What predictions are called, at the beginning of a sentence.
     """
 
     name: ClassVar[str]
@@ -121,6 +123,7 @@ class Likelihood(ABC):
     is_whole: ClassVar[bool] = False
     noun: ClassVar[str] = "a number"
     classes_in_words: ClassVar[str] = "classes"
+    predicted: ClassVar[str] = "Predictions"
 
     @property
     def has_classes(self) -> bool:
@@ -180,9 +183,17 @@ class Likelihood(ABC):
         """Say whether draws from a file may be those of the noise's scalars."""
         return True
 
+    def order_key(self, outcome: Outcome) -> FloatArray:
+        """Return a number per row that tells how large its outcome is."""
+        return outcome.values
+
     @abstractmethod
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:
         """Return the user's outcomes of one posterior, as `log_density` takes them."""
+
+    def observed_groups(self, y: FloatArray) -> dict[str, FloatArray]:
+        """Return checked outcomes by name, each of shape (n,), for other packages."""
+        return {"y": y}
 
     def is_constant(self, outcome: Outcome) -> bool:
         """Say whether there is nothing to learn: one row, or all outcomes equal."""
@@ -243,6 +254,14 @@ class Likelihood(ABC):
     def shown_name(self, name: str) -> str:
         """Return what users read for a name in the trace."""
         return name
+
+    def outcome_in_words(self, classes: NDArray[Any] | None) -> str:
+        """Say what an outcome is."""
+        return self.noun if classes is None else f"one of {len(classes)} {self.classes_in_words}"
+
+    def quantity(self, target: str | None) -> str | None:
+        """Return what is predicted of an outcome of this name."""
+        return target
 
     # ---- from the engine's units to the user's ---------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,13 @@ from obliquebart.likelihood.base import (
     NoiseScalar,
 )
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale, require_scale
-from obliquebart.model.parameters import NU_RANGE, NU_SHARE, PLAIN_NU, CheckedHyperparameters
+from obliquebart.model.parameters import (
+    NU_RANGE,
+    NU_SHARE,
+    PLAIN_NU,
+    CheckedHyperparameters,
+    Task,
+)
 from obliquebart.validation import check_outcome, check_weights
 
 
@@ -29,7 +35,7 @@ class Gaussian(Likelihood):
     """The engine's y is standardised; weights have mean 1, and sigma takes up their mean."""
 
     name = "gaussian"
-    task = "regression"
+    task: ClassVar[Task] = "regression"
     link = "identity"
     noise: tuple[NoiseScalar, ...] = (NoiseScalar("sigma", "σ"),)
     has_latents = False

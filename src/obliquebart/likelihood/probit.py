@@ -31,6 +31,7 @@ class Probit(Likelihood):
     has_latents = True
     target_dtype = np.int64
     boundary: ClassVar[float | None] = 0.5
+    predicted = "Probabilities"
 
     def from_column(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return text, booleans, or integers where numbers are whole."""

@@ -44,7 +44,7 @@ class Outcome:
 
     @property
     def constant(self) -> bool:
-        """Whether there is nothing to learn."""
+        """Whether there is nothing to learn: one row, or all outcomes equal."""
         return self.likelihood.is_constant(self)
 
 
@@ -55,6 +55,8 @@ class NoiseEstimate(NamedTuple):
     """The scale of a row of weight one; with normal noise the standard deviation."""
     df: float
     """Degrees of freedom of Student's t; infinite for normal noise."""
+    likelihood: str = ""
+    """Name of the likelihood whose noise it is."""
 
 
 def require_scale(source: str, what: str, ratio: float, outcome: Outcome) -> None:

@@ -21,8 +21,8 @@ from obliquebart.validation import (
     check_pair,
 )
 
-# Whether outcomes are numbers, labels or counts.
-Task = Literal["regression", "classification", "count regression"]
+# Whether outcomes are numbers, labels, counts, or times until an event.
+Task = Literal["regression", "classification", "count regression", "survival"]
 
 # Of the degrees of freedom of the noise. Fewer than four make the variance infinite, and above 30
 # the noise is as good as normal.
@@ -93,7 +93,12 @@ PRESETS = {
         p_perturb=0.3,
         output_correlation=-0.95,
         scale_jointly=True,
-        leaf_shape={"regression": 10.0, "classification": 1.0, "count regression": 3.0},
+        leaf_shape={
+            "regression": 10.0,
+            "classification": 1.0,
+            "count regression": 3.0,
+            "survival": 10.0,
+        },
         robust_leaf=True,
         theta_weight=100.0,
         axis_theta_a=1.0,
@@ -326,6 +331,7 @@ RUN_LENGTHS: dict[Task, RunLength] = {
     "regression": RunLength(),
     "classification": RunLength(n_burn=1000),
     "count regression": RunLength(),
+    "survival": RunLength(),
 }
 
 

@@ -39,7 +39,10 @@ class SeenRows(NamedTuple):
 
 
 def row_keys(table: EncodedTable, outcomes: NDArray[Any]) -> Keys:
-    """Return a 64-bit key of each row and its outcome, a number or the number of its class."""
+    """Return a 64-bit key of each row and its outcome.
+
+    An outcome is a number, the number of its class, or a column of an array of numbers.
+    """
     keys = np.full(table.n_rows, _START)
     for values in table.x_cont:
         # One NaN for all of them, and no negative zero.
@@ -47,7 +50,8 @@ def row_keys(table: EncodedTable, outcomes: NDArray[Any]) -> Keys:
         _mix(keys, plain.view(np.uint32))
     for codes in table.x_cat:
         _mix(keys, codes)
-    _mix(keys, (outcomes.astype(np.float64) + 0.0).view(np.uint64))
+    for numbers in np.atleast_2d(outcomes):
+        _mix(keys, (numbers.astype(np.float64) + 0.0).view(np.uint64))
     return keys
 
 

@@ -41,7 +41,8 @@ class TrainingProblem(NamedTuple):
     def to_core(self, settings: _core.Settings) -> CoreProblem:
         """Return the engine's copy of one posterior's problem, with its rows in a fast order."""
         y, weights = self.outcome.values, self.outcome.weights
-        order = row_order(self.table.x_cont, self.table.x_cat, y)
+        key = self.outcome.likelihood.order_key(self.outcome)
+        order = row_order(self.table.x_cont, self.table.x_cat, key)
         if self.outcome.more:
             y = np.stack([y, *self.outcome.more])
         if order is not None:

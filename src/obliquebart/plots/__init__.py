@@ -8,6 +8,7 @@ from obliquebart.plots.checks import calibration, coverage, fit, residuals
 from obliquebart.plots.columns import effects, importance
 from obliquebart.plots.structure import inclusion, tree
 from obliquebart.plots.surfaces import NoSurfaceError, surface
+from obliquebart.plots.survival import survival
 from obliquebart.plots.traces import trace
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "inclusion",
     "residuals",
     "surface",
+    "survival",
     "trace",
     "tree",
 ]

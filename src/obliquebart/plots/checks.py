@@ -23,6 +23,7 @@ from obliquebart.explain.evaluation import (
     RegressionEvaluation,
     evaluate,
 )
+from obliquebart.explain.survival import SurvivalEvaluation
 from obliquebart.plots.style import (
     ACCENT,
     INK,
@@ -30,6 +31,7 @@ from obliquebart.plots.style import (
     documented,
     label_axes,
     legend_above,
+    line_styles,
     new_axes,
     short_name,
 )
@@ -45,6 +47,12 @@ N_BINS = 10
 SAME_NOISE = 1e-6
 # Groups of probabilities with fewer rows are too noisy.
 SMALLEST_GROUP = 10
+# Names of so many groups of rows, by increasing risk.
+RISKS = {
+    1: ["all rows"],
+    2: ["lower risk", "higher risk"],
+    3: ["low risk", "middle risk", "high risk"],
+}
 FloatArray = NDArray[np.float64]
 
 
@@ -84,7 +92,7 @@ class ClassDrawing(Protocol):
 
 
 def _evaluation(model: Any, X: Any, y: ArrayLike | None) -> Evaluation:
-    if isinstance(model, (RegressionEvaluation, ClassEvaluation)):
+    if isinstance(model, (RegressionEvaluation, ClassEvaluation, SurvivalEvaluation)):
         return model
     if X is None or y is None:
         raise ValueError("Pass the table X and its outcomes y, or an Evaluation.")
@@ -145,10 +153,14 @@ def fit(evaluation: Evaluation, ax: Axes) -> None:
     Regression: outcomes against predictions, with intervals of a new outcome; outcomes outside
     are crosses. Two classes: the probability of the second class with its interval, with rows
     sorted by probability; filled markers above are rows of that class, open markers below are
-    rows of the other. More classes: the predicted probability of each row's true class.
+    rows of the other. More classes: the predicted probability of each row's true class. Times:
+    the mean survival curve of thirds of the rows, by risk, with intervals; steps are their
+    Kaplan-Meier estimates.
     """
     if isinstance(evaluation, RegressionEvaluation):
         _fit_of_regression(evaluation, ax)
+    elif isinstance(evaluation, SurvivalEvaluation):
+        _fit_of_times(evaluation, ax)
     elif len(evaluation.classes) == 2:
         _fit_of_two_classes(evaluation, ax)
     else:
@@ -183,6 +195,25 @@ def _fit_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
     name = _name(evaluation)
     label_axes(ax, x=f"predicted {name}", y=f"observed {name}")
     plain_ticks(ax, x="number", y="number")
+    legend_above(ax)
+
+
+def _fit_of_times(evaluation: SurvivalEvaluation, ax: Axes) -> None:
+    names = RISKS[len(evaluation.curves)]
+    x = np.append(0.0, evaluation.grid)
+    for name, curve, style in zip(names, evaluation.curves, line_styles(len(names)), strict=True):
+        low, mean, high, observed = (
+            np.append(1.0, each)
+            for each in (curve.low, curve.predicted, curve.high, curve.observed)
+        )
+        color = style["color"]
+        ax.fill_between(x, low, high, color=color, alpha=0.2, lw=0)
+        ax.plot(x, mean, lw=2, label=f"{name} ({curve.n_rows} rows)", **style)
+        ax.plot(x, observed, lw=1.2, color=INK, drawstyle="steps-post")
+    ax.plot([], [], lw=1.2, color=INK, label="observed (Kaplan-Meier)")
+    label_axes(ax, x=_name(evaluation), y="probability of a later event")
+    ax.set(xlim=(0.0, x[-1]), ylim=(0.0, 1.02))
+    plain_ticks(ax, x="number", y="percent")
     legend_above(ax)
 
 
@@ -250,8 +281,10 @@ def residuals(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
     Regression: residuals against predictions, with ±2 σ and the median of each tenth of the rows;
     the median should stay near zero. Counts: residuals in predictive standard deviations, and the
     mean of each tenth of the rows. Classification: the observed share of the class minus its
-    predicted probability, by probability, with ±2 standard errors.
+    predicted probability, by probability, with ±2 standard errors. Censored times have none.
     """
+    if isinstance(evaluation, SurvivalEvaluation):
+        raise ValueError("Censored times have no residuals: use plots.calibration.")
     ax.axhline(0.0, color=INK, lw=1.0, ls="--")
     if isinstance(evaluation, ClassEvaluation):
         _residuals_of_classes(evaluation, ax, code)
@@ -334,17 +367,24 @@ def calibration(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
     It should be flat; a hump in the middle means that intervals are too wide, high ends that they
     are too narrow. The band contains 95% of the bars of a correct model. Classification: the
     observed share of the class against its predicted probability, in groups of rows with similar
-    probabilities, with the band of a correct model.
+    probabilities, with the band of a correct model. Times: as regression; a censored time is
+    spread evenly over the probabilities it may have.
     """
     if isinstance(evaluation, ClassEvaluation):
         _reliability(evaluation, ax, code)
+        return
+    edges = np.linspace(0.0, 1.0, N_BINS + 1)
+    if isinstance(evaluation, SurvivalEvaluation):
+        # The first bar has the probability 0 too.
+        _pit_histogram(evaluation, evaluation.shares(np.append(-1.0, edges[1:])), edges, ax)
     else:
-        _pit_histogram(evaluation, ax)
+        _pit_histogram(evaluation, *np.histogram(evaluation.pit, edges), ax)
 
 
-def _pit_histogram(evaluation: RegressionEvaluation, ax: Axes) -> None:
-    n_rows = len(evaluation.pit)
-    counts, edges = np.histogram(evaluation.pit, bins=N_BINS, range=(0.0, 1.0))
+def _pit_histogram(
+    evaluation: Evaluation, counts: NDArray[Any], edges: NDArray[Any], ax: Axes
+) -> None:
+    n_rows = round(float(counts.sum()))
     low, high = binom.ppf((0.025, 0.975), n_rows, 1.0 / N_BINS) * N_BINS / n_rows
     ax.bar(
         edges[:-1],
@@ -396,14 +436,14 @@ def _check_regression(evaluation: Evaluation) -> None:
 
 
 @partial(_drawing, check=_check_regression)
-def coverage(evaluation: RegressionEvaluation, ax: Axes) -> None:
-    """Draw how many outcomes lie in central intervals of every probability (regression).
+def coverage(evaluation: RegressionEvaluation | SurvivalEvaluation, ax: Axes) -> None:
+    """Draw how many outcomes lie in central intervals of every probability (numbers and times).
 
     Above the line, intervals are too wide; below it, too narrow. The band contains 95% of the
     curves of a correct model at each probability.
     """
     level = np.linspace(0.0, 1.0, 101)
-    n_rows = len(evaluation.y)
+    n_rows = len(evaluation.risk if isinstance(evaluation, SurvivalEvaluation) else evaluation.y)
     low, high = (binom.ppf(q, n_rows, level) / n_rows for q in (0.025, 0.975))
     ax.fill_between(
         level, low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is correct"
@@ -422,8 +462,8 @@ def _spread(n_rows: int, n_points: int = MAX_POINTS) -> NDArray[np.intp]:
 
 
 def _name(evaluation: Evaluation) -> str:
-    nameless = "class" if isinstance(evaluation, ClassEvaluation) else "y"
-    return short_name(evaluation.target or nameless)
+    nameless = {ClassEvaluation: "class", SurvivalEvaluation: "time"}
+    return short_name(evaluation.target or nameless.get(type(evaluation), "y"))
 
 
 def _probability(evaluation: ClassEvaluation, code: int | None) -> str:

@@ -47,8 +47,9 @@ class Subject(NamedTuple):
     @property
     def mean_label(self) -> str:
         """Label for the mean of the only posterior, or of the chosen class."""
-        if not self.posteriors[0].likelihood.has_classes:
-            return f"predicted {self.name}"
+        likelihood = self.posteriors[0].likelihood
+        if not likelihood.has_classes:
+            return f"predicted {short_name(likelihood.quantity(self.target) or 'y')}"
         if not self.is_probability:
             return "f"
         if not self.classes:

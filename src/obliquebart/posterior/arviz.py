@@ -74,7 +74,7 @@ def to_arviz(
             given = given._replace(f=given.f + shift)
         groups |= _outcome_groups(posterior, observed, given)
         coords = {"row": np.arange(columns.n_rows), "f_row": chosen}
-        dims = {"f": ["f_row"], "y": ["row"]}
+        dims = {"f": ["f_row"], "y": ["row"], "lower": ["row"], "upper": ["row"]}
     return build(arviz, groups, coords, dims)
 
 
@@ -123,7 +123,7 @@ def _outcome_groups(posterior: Posterior, observed: Observed, given: Given) -> G
     }
     if y is not None:
         groups |= {"log_likelihood": {"y": likelihood.log_density(y, given)}}
-        groups |= {"observed_data": {"y": y}}
+        groups |= {"observed_data": likelihood.observed_groups(y)}
     return groups
 
 

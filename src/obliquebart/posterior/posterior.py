@@ -33,8 +33,8 @@ FloatArray = NDArray[np.float64]
 class Posterior(PosteriorSummaries):
     """Kept draws of a fitted ensemble.
 
-    Draws are ordered by chain, then by sweep. All numbers are in the units of y (regression) or
-    on the latent probit scale (classification).
+    Draws are ordered by chain, then by sweep. All numbers are in the units of y (regression), on
+    the latent probit scale (classification) or logarithms of times (survival).
 
     Attributes
     ----------

@@ -70,7 +70,8 @@ class Evidence(NamedTuple):
     """Kept draws per chain."""
     n_thin: int
     settings: dict[str, Any]
-    has_classes: bool
+    predicted: str
+    """What predictions are called, at the beginning of a sentence."""
     label: str
     """Name of the posterior; empty if the model has only one."""
 
@@ -183,7 +184,7 @@ def _evidence(posterior: Posterior, given: Given, predictions: FloatArray, label
         n_draws=shape[1],
         n_thin=posterior.schedule.n_thin,
         settings=posterior.settings,
-        has_classes=likelihood.has_classes,
+        predicted=likelihood.predicted,
         label=label,
     )
 
@@ -222,14 +223,14 @@ def reach_verdict(
 
 
 def _about_error(worst: Evidence) -> str:
-    what = "probabilities" if worst.has_classes else "predictions"
+    what = worst.predicted
     error = f"within about ±{about(WITHIN * worst.error)} of what an infinitely long run would give"
     label = worst.label.removesuffix(AGAINST_THE_REST).rstrip()
     where = f", least certain for class {label}" if label else ""
     if worst.convergence.tier != "apart":
-        return f"{what.capitalize()} are {error}{where}."
+        return f"{what} are {error}{where}."
     return (
-        f"They have found different explanations of the data. {what.capitalize()}, averaged over "
+        f"They have found different explanations of the data. {what}, averaged over "
         f"all chains, are {error}{where}. Intervals of f may be too narrow."
     )
 

@@ -14,6 +14,7 @@ from obliquebart.explain.evaluation import (
     Evaluation,
     RegressionEvaluation,
 )
+from obliquebart.explain.survival import SurvivalEvaluation
 from obliquebart.posterior.verdict import WITHIN, Verdict
 
 CAUTIONS = {
@@ -34,6 +35,8 @@ def headlines(evaluation: Evaluation) -> list[Headline]:
     """Return the numbers to show first."""
     if isinstance(evaluation, ClassEvaluation):
         return _of_classes(evaluation)
+    if isinstance(evaluation, SurvivalEvaluation):
+        return _of_times(evaluation)
     return _of_numbers(evaluation)
 
 
@@ -52,6 +55,8 @@ def caution(verdict: Verdict, evaluation: Evaluation) -> Caution:
     if isinstance(evaluation, ClassEvaluation):
         points = about(100.0 * WITHIN * verdict.error)
         compared = f"a probability by about ±{points} percentage points"
+    elif isinstance(evaluation, SurvivalEvaluation):
+        compared = f"a predicted time by about ±{about(100.0 * WITHIN * verdict.error)}%"
     else:
         error = about(float(evaluation.scores()["MAE"]), 3)
         compared = (
@@ -95,6 +100,37 @@ def _of_numbers(evaluation: RegressionEvaluation) -> list[Headline]:
         )
     )
     return shown
+
+
+def _of_times(evaluation: SurvivalEvaluation) -> list[Headline]:
+    scores = evaluation.scores()
+    n_rows = len(evaluation.risk)
+    shown = []
+    if not np.isnan(scores["concordance"]):
+        shown.append(
+            Headline(
+                "Ranked correctly",
+                f"{scores['concordance']:.0%}",
+                "of pairs of rows: the one with the higher risk has the earlier event "
+                "(concordance). Guessing would give 50%.",
+            )
+        )
+    inside = evaluation.coverage_at(evaluation.coverage)
+    return [
+        *shown,
+        Headline(
+            "Inside their interval",
+            f"{inside:.0%}",
+            f"of the rows. The target is {evaluation.coverage:.0%}. Censored rows count with the "
+            "probability of being inside.",
+        ),
+        Headline(
+            "Events",
+            f"{evaluation.n_events / n_rows:.0%}",
+            f"of the rows: {evaluation.n_events:,} of {n_rows:,}. The others are censored: their "
+            "event is known to be later than the end of observation.",
+        ),
+    ]
 
 
 def _of_classes(evaluation: ClassEvaluation) -> list[Headline]:

@@ -18,7 +18,7 @@ from obliquebart.report.markup import Part, folded_section, section
 from obliquebart.report.words import used_words
 
 documented = shared_parameters("""\
-model : ObliqueBARTRegressor or ObliqueBARTClassifier
+model : estimator
     A fitted model.
 X, y : table and outcomes
     Data to evaluate the model on, preferably held out from training.

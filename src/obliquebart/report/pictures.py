@@ -20,6 +20,7 @@ from obliquebart.explain.evaluation import (
 )
 from obliquebart.explain.importance import Importance
 from obliquebart.explain.rules import Inclusion
+from obliquebart.explain.survival import SurvivalEvaluation
 from obliquebart.explain.trees import Split, Tree, read_tree, read_trees, walk
 from obliquebart.plots.columns import MAX_CLASSES, MAX_LEVELS
 from obliquebart.plots.style import short_name, styled
@@ -34,6 +35,11 @@ SMALL_WIDTH = 3.3
 WIDE = 7.6
 # The curves of more classes than these have panels of their own.
 MOST_TOGETHER = 4
+COVERED = "90%"
+COVERAGE = (
+    "Coverage of intervals. Above the dashed line they are too wide, below it too narrow. The band "
+    "shows chance variation."
+)
 
 
 class Picture(NamedTuple):
@@ -64,6 +70,17 @@ def in_words(evaluation: Evaluation) -> str:
 
 def main_checks(evaluation: Evaluation) -> list[Picture]:
     """Draw predictions against outcomes, and coverage or calibration."""
+    if isinstance(evaluation, SurvivalEvaluation):
+        return [
+            _check(
+                "fit",
+                plots.fit,
+                evaluation,
+                "Predicted and observed survival of rows with low, middle and high risk. A good "
+                f"model separates the groups, and each step curve stays near its {COVERED} band.",
+            ),
+            _check("coverage", plots.coverage, evaluation, COVERAGE),
+        ]
     if not isinstance(evaluation, ClassEvaluation):
         return [
             _check(
@@ -73,13 +90,7 @@ def main_checks(evaluation: Evaluation) -> list[Picture]:
                 f"Predictions beside what was observed. Lines are {evaluation.coverage:.0%} "
                 "intervals of a new outcome; points on the dashed line are predicted perfectly.",
             ),
-            _check(
-                "coverage",
-                plots.coverage,
-                evaluation,
-                "Coverage of intervals. Above the dashed line they are too wide, below it too "
-                "narrow. The band shows chance variation.",
-            ),
+            _check("coverage", plots.coverage, evaluation, COVERAGE),
         ]
     several = len(evaluation.classes) > 2
     fit = (
@@ -106,23 +117,35 @@ def more_checks(evaluation: Evaluation) -> list[Picture]:
     if isinstance(evaluation, ClassEvaluation):
         caption = "Residuals by predicted probability. The band shows chance variation."
         return [_check("residuals", plots.residuals, evaluation, caption)]
+    calibration = _check(
+        "calibration",
+        plots.calibration,
+        evaluation,
+        "Calibration: the positions of outcomes in their predicted distributions. It should "
+        "be flat. A hump in the middle means that intervals are too wide; high ends mean that "
+        "they are too narrow.",
+    )
+    if isinstance(evaluation, SurvivalEvaluation):
+        return [calibration]
     residuals = "Residuals by prediction. The medians should stay near zero."
     if isinstance(evaluation, CountEvaluation):
         residuals = (
             "Residuals by prediction, in predictive standard deviations. The means should stay "
             "near zero."
         )
-    return [
-        _check("residuals", plots.residuals, evaluation, residuals),
-        _check(
-            "calibration",
-            plots.calibration,
-            evaluation,
-            "Calibration: the positions of outcomes in their predicted distributions. It should "
-            "be flat. A hump in the middle means that intervals are too wide; high ends mean that "
-            "they are too narrow.",
-        ),
-    ]
+    return [_check("residuals", plots.residuals, evaluation, residuals), calibration]
+
+
+def survival(model: Any, X: Any) -> Picture:
+    """Draw the survival curves of some rows."""
+    with styled():
+        figure = new_figure()
+        plots.survival(model, X, ax=figure.subplots())
+    caption = (
+        "Survival curves of four rows, from the highest to the lowest risk: the probability that "
+        f"the event is later. Bands are {COVERED} intervals of the curves."
+    )
+    return Picture(to_svg(figure, "survival", caption), caption)
 
 
 def calibrations(evaluation: ClassEvaluation, most: int) -> list[Picture]:

@@ -18,6 +18,7 @@ from obliquebart.explain.overview import (
     rows_seen,
     rule_overview,
 )
+from obliquebart.explain.survival import SurvivalEvaluation
 from obliquebart.explain.trees import Tree
 from obliquebart.model.seen_rows import SeenRows
 from obliquebart.posterior.diagnostics import ModelSummary
@@ -44,6 +45,8 @@ SHOWN_COLUMNS = 15
 # The number of columns whose effects are drawn, and their minimum importance.
 MAX_EFFECTS, SMALLEST_SHARE = 6, 0.01
 N_ROWS_OF_F = 10
+# Tasks whose method is called differently.
+TASKS = {"survival": "survival analysis"}
 # What is less is written as 0.0%.
 SMALLEST_SHOWN = 0.0005
 
@@ -114,13 +117,11 @@ def lead(subject: Study, source: str | None) -> str:
     """Describe the model and the rows it is evaluated on."""
     fitted = subject.model._fitted
     encoding = fitted.encoding
-    kind = fitted.likelihood.noun
-    if fitted.classes is not None:
-        kind = f"one of {len(fitted.classes)} {fitted.likelihood.classes_in_words}"
+    kind = fitted.likelihood.outcome_in_words(fitted.classes)
     columns = column_counts(encoding, encoding.transform(subject.X))
     learned = "" if fitted.n_rows is None else f"trained on {fitted.n_rows:,} rows and "
     judged = f"{subject.evaluation.n_table:,} rows" + (f" of {source}" if source else "")
-    task = fitted.likelihood.task
+    task = TASKS.get(fitted.likelihood.task, fitted.likelihood.task)
     return (
         f"This model predicts {subject.target}, {kind}, from {columns}. It was {learned}"
         f"evaluated on {judged}. Method: {task} by oblique Bayesian additive regression trees "
@@ -168,7 +169,10 @@ def _about_rows(seen: SeenRows) -> str:
 
 
 def _quality(subject: Study) -> Part:
-    body = gallery(pictures.main_checks(subject.evaluation))
+    drawn = pictures.main_checks(subject.evaluation)
+    if isinstance(subject.evaluation, SurvivalEvaluation):
+        drawn.append(pictures.survival(subject.model, subject.X))
+    body = gallery(drawn)
     return Part("predictions", "Predictions", "How good are the predictions?", body)
 
 

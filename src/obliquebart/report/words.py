@@ -55,6 +55,24 @@ GLOSSARY = (
         ("interval", "intervals"),
         "A range that contains the true value with a given probability, for example 90%.",
     ),
+    Word(
+        "concordance",
+        ("concordance",),
+        "For two rows of which one is known to have the earlier event: how often the model gives "
+        "it the higher risk. Guessing gives 50%.",
+    ),
+    Word(
+        "log-score",
+        ("log score",),
+        "The average logarithm of the predicted density of what was observed, or of the "
+        "probability of the interval in which an event is known to be. Higher is better.",
+    ),
+    Word(
+        "censored",
+        ("censored",),
+        "Of a censored row only limits of the time are known, for example that there was no event "
+        "until the end of observation.",
+    ),
     Word("accuracy", ("accuracy",), "The share of rows whose most probable class is the true one."),
     Word(
         "auc",

@@ -60,14 +60,20 @@ def tails_to_try(n_rows: int) -> tuple[float, ...]:
 class _Unseen(NamedTuple):
     """Outcomes that short fits have not seen, and their draws of f at these rows."""
 
-    y: FloatArray  # (n_rows,)
+    y: FloatArray  # (n_rows,), or (n_columns, n_rows) where an outcome has several numbers
     f: FloatArray  # (n_draws, n_rows)
     weights: FloatArray  # (n_rows,)
 
     @property
     def errors(self) -> FloatArray:
-        """The errors of the means of f, in units of a row of weight one."""
-        return np.asarray((self.y - self.f.mean(axis=0)) * np.sqrt(self.weights), dtype=np.float64)
+        """The errors of the means of f, in units of a row of weight one.
+
+        Of an outcome between limits, it is the distance of f from the nearer one.
+        """
+        mean = self.f.mean(axis=0)
+        low, high = (self.y[0], self.y[-1]) if self.y.ndim > 1 else (self.y, self.y)
+        nearest = np.maximum(low, np.minimum(mean, high))
+        return np.asarray((nearest - mean) * np.sqrt(self.weights), dtype=np.float64)
 
     def log_density(self, likelihood: Likelihood, sigma: float, df: float) -> float:
         """Return the mean log density of the outcomes, over all draws of f."""
@@ -106,7 +112,8 @@ def estimate_noise(
         df = settings.more.get("df", math.inf)
         log_density, sigma = _most_likely_scale(unseen, LIKELIHOODS[settings.likelihood], df)
         error = float(np.mean(unseen.errors**2))
-        candidates.append(_Candidate(NoiseEstimate(sigma, df), log_density, error))
+        noise = NoiseEstimate(sigma, df, settings.likelihood)
+        candidates.append(_Candidate(noise, log_density, error))
     least = min(candidate.error for candidate in candidates)
     good = [one for one in candidates if one.error <= (1.0 + ERROR_TOLERANCE) * least]
     return max(good, key=lambda one: one.log_density).noise
@@ -136,7 +143,8 @@ class _ShortFits(NamedTuple):
             draws.append(f)
         seen = np.concatenate(folds)
         weights = np.ones(len(seen)) if outcome.weights is None else outcome.weights[seen]
-        return _Unseen(outcome.values[seen], np.concatenate(draws, axis=1), weights)
+        y = np.stack([outcome.values, *outcome.more]) if outcome.more else outcome.values
+        return _Unseen(y[..., seen], np.concatenate(draws, axis=1), weights)
 
     def _draws_at(
         self, held_out: NDArray[np.intp], rows: NDArray[np.intp], settings: _core.Settings
@@ -161,13 +169,17 @@ class _ShortFits(NamedTuple):
     def _part(self, rows: NDArray[np.intp]) -> TrainingProblem:
         table, outcome = self.problem
         weights = None if outcome.weights is None else outcome.weights[rows]
-        values = outcome.values[rows]
-        return TrainingProblem(table.take(rows), replace(outcome, values=values, weights=weights))
+        more = tuple(column[rows] for column in outcome.more)
+        part = replace(outcome, values=outcome.values[rows], weights=weights, more=more)
+        return TrainingProblem(table.take(rows), part)
 
 
 def _most_likely_scale(unseen: _Unseen, likelihood: Likelihood, df: float) -> tuple[float, float]:
     """Return the highest mean log density and the scale that has it."""
     errors = unseen.errors
+    if unseen.y.ndim > 1:
+        # Limits that do not contradict f say nothing about the noise.
+        errors = errors[errors != 0.0] if errors.any() else np.ones(1)
     typical = float(np.median(np.abs(errors))) / MEDIAN_NORMAL
     largest = 1.5 * max(float(np.sqrt(np.mean(errors**2))), 1e-5)
     scales = np.geomspace(max(SMALLEST_SHARE * typical, 1e-3 * largest), largest, N_SCALES)

@@ -39,7 +39,7 @@ def evidence(convergence=FINE, **changes):
         n_draws=500,
         n_thin=1,
         settings=SETTINGS,
-        has_classes=False,
+        predicted="Predictions",
         label="",
     )
     return given._replace(**changes)
@@ -152,7 +152,7 @@ def test_it_is_shown_in_words():
 
 
 def test_the_worst_class_is_named():
-    of = {"has_classes": True, "error": 0.011}
+    of = {"predicted": "Probabilities", "error": 0.011}
     verdict = reach_verdict(
         [
             evidence(label="a against the rest", **of),
@@ -193,7 +193,7 @@ def test_errors_of_labels_are_those_of_probabilities():
     found = examine(model.posterior_, model._fitted.training.table)
     # phi(0) = 0.399: a probability moves less than its probit.
     assert 0 < found.error < 0.4 * found.convergence.mcse
-    assert found.has_classes
+    assert found.predicted == "Probabilities"
 
 
 def test_the_error_is_the_distance_to_long_chains():
