@@ -19,7 +19,13 @@ from helpers.saved_models import (
     predictions,
     table,
 )
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, _core, load
+from obliquebart import (
+    ObliqueBARTClassifier,
+    ObliqueBARTCountRegressor,
+    ObliqueBARTRegressor,
+    _core,
+    load,
+)
 from obliquebart.files import model_file
 
 
@@ -40,6 +46,8 @@ GOING_ON = {
     "thinned": (ObliqueBARTRegressor, outcome(), {"n_thin": 3}),
     "two classes": (ObliqueBARTClassifier, labels(["a", "b"]), {}),
     "three classes": (ObliqueBARTClassifier, labels([1, 2, 3]), {}),
+    "counts": (ObliqueBARTCountRegressor, labels([0, 2, 9]), {}),
+    "Poisson counts": (ObliqueBARTCountRegressor, labels([0, 2, 9]), {"distribution": "poisson"}),
 }
 
 
