@@ -19,7 +19,13 @@ from helpers.saved_models import (
     predictions,
     table,
 )
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, _core, load
+from obliquebart import (
+    ObliqueBARTClassifier,
+    ObliqueBARTCountRegressor,
+    ObliqueBARTRegressor,
+    _core,
+    load,
+)
 from obliquebart.files import model_file
 
 
@@ -42,6 +48,8 @@ GOING_ON = {
     "three classes": (ObliqueBARTClassifier, labels([1, 2, 3]), {}),
     "ordered classes": (ObliqueBARTClassifier, labels([1, 2, 3]), {"ordered": True}),
     "learned tails": (ObliqueBARTRegressor, outcome(), {"noise": "student_t"}),
+    "counts": (ObliqueBARTCountRegressor, labels([0, 2, 9]), {}),
+    "Poisson counts": (ObliqueBARTCountRegressor, labels([0, 2, 9]), {"distribution": "poisson"}),
 }
 
 

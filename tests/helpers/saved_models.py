@@ -102,7 +102,7 @@ def predictions(model, X):
         parts = [model.predict_proba(X), model.predict_proba(X, return_draws=True)]
         parts += [model.predict_interval(X), model.predict_quantile(X, 0.3)]
     else:
-        parts = [*model.predict(X, return_std=True), model.predict_interval(X, kind="mean")]
+        parts = [model.predict(X), model.posterior_.std(X), model.predict_interval(X, kind="mean")]
         parts += [
             model.predict_quantile(X, 0.3),
             model.posterior_.predict(X),

@@ -497,3 +497,58 @@ def test_an_id_is_not_the_target(folder, tmp_path):
     assert "has no column 'y' (the target)." in " ".join(
         run("report", folder / "y.obart", new, code=1).output.split()
     )
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory):
+    path = tmp_path_factory.mktemp("claims") / "claims.csv"
+    rows = "\n".join(
+        f"{i % 7},{'ab'[i % 2]},{1 + i % 5},{(i % 7) * (1 + i % 5)}" for i in range(60)
+    )
+    path.write_text(f"power,region,years,claims\n{rows}\n")
+    return path
+
+
+def test_counts_with_exposures(claims, tmp_path):
+    path, page = tmp_path / "m.obart", tmp_path / "page.html"
+    options = ("--outcome", "count", "--exposure", "years")
+    fit = run("fit", claims, "-t", "claims", *options, "-o", path, *QUICK)
+    words = " ".join(fit.stderr.split())
+    assert "years exposure 1 to 5" in words
+    assert "60 rows, 2 columns. Target 'claims': count regression, 0 to 30." in words
+    assert "dispersion" in fit.stdout
+    model = obliquebart.load(path)
+    assert isinstance(model, obliquebart.ObliqueBARTCountRegressor)
+    assert model._fitted.encoding.names == ["power", "region"]
+    answer = rows_of(run("predict", path, "-", stdin="power,region,years\n5,a,1\n5,a,10\n").stdout)
+    one, ten = (float(row["prediction"]) for row in answer)
+    assert ten == pytest.approx(10 * one)
+    assert all(float(row["low"]).is_integer() for row in answer)
+    assert "D²" in run("summary", path, claims).stdout
+    run("report", path, claims, "-o", page)
+    assert "claims, a count" in page.read_text("utf-8")
+    missing = run("predict", path, "-", stdin="power,region\n5,a\n", code=1)
+    assert "no column 'years'" in " ".join(missing.stderr.split())
+
+
+OUTCOME_ERRORS = {
+    "exposure of numbers": ("--outcome number --exposure years", "--exposure is for counts"),
+    "contradiction": ("--outcome count --task classification", "contradict each other"),
+    "unknown exposure": ("--outcome count --exposure months", "months"),
+    "two roles": ("--outcome count --exposure years --drop years", "cannot be the target"),
+}
+
+
+@pytest.mark.parametrize("case", OUTCOME_ERRORS)
+def test_outcomes_that_do_not_fit(claims, tmp_path, case):
+    options, message = OUTCOME_ERRORS[case]
+    words = ("fit", claims, "-t", "claims", "-o", tmp_path / "m.obart", *options.split())
+    assert message in " ".join(run(*words, code=1).stderr.split())
+
+
+def test_outcome_is_another_name_of_task(claims, tmp_path):
+    for option in (("--outcome", "class"), ("--task", "classification")):
+        path = tmp_path / f"{option[1]}.obart"
+        run("fit", claims, "-t", "region", *option, "-o", path, "--seed", "1", *QUICK)
+    first, second = (tmp_path / f"{name}.obart" for name in ("class", "classification"))
+    assert first.read_bytes() == second.read_bytes()
