@@ -93,6 +93,7 @@ CASES = [
     Classes("logit, weights", make_table(8, 2), [(3.0, 2.0)], weighted=True),
     Classes("three classes", make_table(12, 2, (3,)), [(3.0, 2.0)] * 3),
     Classes("four classes, missing values", make_table(12, 2, missing=0.2), [1.5, 0.4, 1.0, 2.0]),
+    Classes("far apart", make_table(12, 2), [60.0, 60.0, 60.0]),
     Classes("scales of two", make_table(12, 2), [1.0, (3.0, 2.0), (3.0, 4.0)]),
     Classes("three classes, weights", make_table(6, 2), [(3.0, 2.0), 1.0, 1.5], weighted=True),
 ]

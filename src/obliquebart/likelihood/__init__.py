@@ -2,6 +2,7 @@
 
 from obliquebart.likelihood.base import Given, Likelihood, NoiseScalar
 from obliquebart.likelihood.gaussian import Gaussian
+from obliquebart.likelihood.logit import Logit
 from obliquebart.likelihood.probit import Probit, WeightedProbit
 from obliquebart.likelihood.student_t import StudentT
 
@@ -12,4 +13,5 @@ LIKELIHOODS: dict[str, Likelihood] = {
     StudentT.name: StudentT(),
     Probit.name: Probit(),
     WeightedProbit.name: WeightedProbit(),
+    Logit.name: Logit(),
 }
