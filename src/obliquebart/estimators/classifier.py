@@ -14,7 +14,7 @@ from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.explain.evaluation import class_codes
-from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.class_weight import ClassWeight, check_class_weight, class_weights
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
@@ -32,27 +32,33 @@ from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.posterior import FloatArray, Posterior, check_quantiles
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
-from obliquebart.validation import check_labels, check_number, count_rows
+from obliquebart.validation import check_choice, check_labels, check_number, count_rows
 
 LENGTH = RUN_LENGTHS["classification"]
+LINKS = ("probit", "logit")
 
 
 @with_shared_parameters
 class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
-    """Classification by probit ensembles of Bayesian trees with oblique rules.
+    """Classification by ensembles of Bayesian trees with oblique rules.
 
     Two classes: P(y = 1) = Phi(offset + f(x)), sampled by the data augmentation of Albert and
-    Chib. More than two classes: one such model per class against the rest; in each draw the
-    probabilities are divided by their sum. That is a convenience, not a joint model of the
-    classes.
+    Chib, or logistic(offset + f(x)), by that of Polson, Scott and Windle. More than two classes:
+    one such model per class against the rest; in each draw the probabilities are divided by their
+    sum. That is a convenience, not a joint model of the classes.
 
     Parameters
     ----------
+    link : {"probit", "logit"}
+        How f becomes a probability: by the normal or the logistic distribution function.
+        Predictions are nearly the same. With "logit", f is in log odds.
     k : float
-        f spans (-3, 3) with k prior standard deviations on each side; larger is smoother.
+        f spans (-3, 3), or (-5, 5) with link="logit", with k prior standard deviations on each
+        side; larger is smoother.
     leaf_sd : float or None
-        A number fixes the prior standard deviation of a leaf output on the probit scale. None
-        samples it, with prior mode 3 / (k sqrt(n_trees)); "paper" fixes it there.
+        A number fixes the prior standard deviation of a leaf output on the scale of the link. None
+        samples it, with prior mode 3 / (k sqrt(n_trees)), 5 / (k sqrt(n_trees)) with link="logit";
+        "paper" fixes it there.
     class_weight : dict, "balanced" or None
         Factors for the class probabilities, which are then divided by their sum. Labels missing
         from a dictionary have weight 1. "balanced" gives a class with n_k of the n training rows
@@ -110,6 +116,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     _family = LIKELIHOODS["probit"]
     _saved_as = "ObliqueBARTClassifier"
 
+    link: Literal["probit", "logit"]
+
     def __init__(
         self,
         n_trees: int = DEFAULTS.n_trees,
@@ -120,6 +128,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         n_chains: int = LENGTH.n_chains,
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
+        link: Literal["probit", "logit"] = "probit",
         alpha: float = DEFAULTS.alpha,
         beta: float = DEFAULTS.beta,
         k: float = DEFAULTS.k,
@@ -154,8 +163,12 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         )
         return self
 
+    def _choose_likelihood(self, y: Any) -> Likelihood:  # noqa: ARG002
+        return LIKELIHOODS[self.link]
+
     def _checked_parameters(self) -> tuple[CheckedHyperparameters, RunLength]:
         check_class_weight(self.class_weight)
+        check_choice("link", self.link, LINKS)
         return super()._checked_parameters()
 
     def _class_weights(self, outcome: Outcome) -> FloatArray | None:

@@ -37,7 +37,7 @@ class Labels(Likelihood):
     latent_variance: ClassVar[float]
     has_latents = True
     target_dtype = np.int64
-    boundary = 0.5
+    boundary: ClassVar[float | None] = 0.5
 
     def from_column(self, values: NDArray[Any]) -> NDArray[Any]:
         """Return text, booleans, or integers where numbers are whole."""
