@@ -7,19 +7,15 @@
 namespace obart {
 namespace {
 
-// sum += exp(score - origin), where the difference is taken to the nearest number in [-60, 60].
-inline void add_exp(const float* score, const float* origin, float* sum, std::int64_t n) {
+// out = log(exp(a) + exp(b)): the larger of them, plus log(1 + exp(-|a - b|)).
+inline void log_add_exp(const float* a, const float* b, float* out, std::int64_t n) {
   for (std::int64_t i = 0; i < n; ++i) {
-    const float y = score[i] - origin[i];
-    const std::int32_t sign = bits_of(y) & INT32_MIN;
-    sum[i] += exp_of_negative(std::bit_cast<float>(bits_of(clipped_size(y, 60.0F)) | sign));
+    const float difference = a[i] - b[i];
+    const std::int32_t is_negative = bits_of(difference) >> 31;
+    const float larger =
+        std::bit_cast<float>((bits_of(b[i]) & is_negative) | (bits_of(a[i]) & ~is_negative));
+    out[i] = larger + log_of_positive(1.0F + exp_of_negative(-clipped_size(difference, 80.0F)));
   }
-}
-
-// out = origin + log(a + b), where a + b is between exp(-60) and some exp(60).
-inline void log_sum(const float* a, const float* b, const float* origin, float* out,
-                    std::int64_t n) {
-  for (std::int64_t i = 0; i < n; ++i) out[i] = origin[i] + log_of_positive(a[i] + b[i]);
 }
 
 // log logistic(z): the smaller of z and 0, minus log(1 + exp(-|z|)).

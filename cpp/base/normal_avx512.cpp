@@ -5,6 +5,6 @@
 
 namespace obart {
 const NormalKernels kNormalAvx512{
-    normal_cdf,   mixture, log_normal_cdf, weighted_log_normal_cdf, log_interval, student_t_mixture,
-    log_logistic, add_exp, log_sum};
+    normal_cdf,   mixture,           log_normal_cdf, weighted_log_normal_cdf,
+    log_interval, student_t_mixture, log_logistic,   log_add_exp};
 }  // namespace obart

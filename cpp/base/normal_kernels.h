@@ -30,10 +30,8 @@ struct NormalKernels {
   // The sum of weight log logistic(offset + factor f).
   double (*log_logistic)(const float* f, const float* offset, const float* weight, float factor,
                          std::int64_t n);
-  // sum += exp(score - origin), the difference being taken to the nearest number in [-60, 60].
-  void (*add_exp)(const float* score, const float* origin, float* sum, std::int64_t n);
-  // out = origin + log(a + b), a and b being such sums.
-  void (*log_sum)(const float* a, const float* b, const float* origin, float* out, std::int64_t n);
+  // out = log(exp(a) + exp(b)); it may be one of them.
+  void (*log_add_exp)(const float* a, const float* b, float* out, std::int64_t n);
 };
 
 // For the chosen instruction set.

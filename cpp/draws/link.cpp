@@ -28,7 +28,7 @@ void apply_logit(float* f, float offset, std::int64_t n) {
 
 constexpr Link kLinks[] = {
     {"identity", nullptr, nullptr},     {"probit", nullptr, apply_probit},
-    {"logit", nullptr, apply_logit},    {"exp", nullptr, apply_exp},
+    {"logit", nullptr, apply_logit},    {"exp", nullptr, apply_exp, true},
     {"log_product", log_term, nullptr}, {"product", log_term, apply_exp},
 };
 

@@ -12,6 +12,8 @@ struct Link {
   const char* name;
   float (*term)(float output);                            // what is summed, or null: the outputs
   void (*apply)(float* f, float offset, std::int64_t n);  // or null: f as it is
+  // Of several ensembles only differences matter, so that the largest may be taken from all.
+  bool is_relative = false;
 
   // What the leaves of a tree add to the sum.
   void copy_terms(std::span<const float> outputs, float* terms) const {

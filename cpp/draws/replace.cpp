@@ -261,13 +261,27 @@ class TileWorker {
     }
   }
 
+  // Adds the offsets, and takes from f of every ensemble that of the largest, row by row.
+  template <class Offset>
+  void subtract_largest(float* values, const Offset& offset) const {
+    for (std::int64_t i = 0; i < kRouteRows; ++i) {
+      float largest = -std::numeric_limits<float>::infinity();
+      for (std::int64_t e = 0; e < n_ensembles_; ++e)
+        largest = std::max(largest, values[e * kRouteRows + i] += offset(e));
+      for (std::int64_t e = 0; e < n_ensembles_; ++e) values[e * kRouteRows + i] -= largest;
+    }
+  }
+
   // From f of each ensemble to predictions, at all rows of a block.
   void predict(float* values) const {
     const KeptEnsembles& ensembles = task_.ensembles;
+    const auto offset = [&](std::int64_t e) {
+      return static_cast<float>(ensembles.offset[static_cast<std::size_t>(e)]);
+    };
+    const bool is_relative = ensembles.link.is_relative && n_ensembles_ > 1;
+    if (is_relative) subtract_largest(values, offset);
     for (std::int64_t e = 0; ensembles.link.apply != nullptr && e < n_ensembles_; ++e)
-      ensembles.link.apply(values + e * kRouteRows,
-                           static_cast<float>(ensembles.offset[static_cast<std::size_t>(e)]),
-                           kRouteRows);
+      ensembles.link.apply(values + e * kRouteRows, is_relative ? 0.0F : offset(e), kRouteRows);
     if (n_ensembles_ == 1) return;
     for (std::int64_t i = 0; i < kRouteRows; ++i) {
       float sum = 0.0F;

@@ -4,7 +4,6 @@
 // 2013). A function added to all f_k changes nothing but the prior, which holds it at zero.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "base/normal_kernels.h"
@@ -22,78 +21,67 @@ bool samples_a_scale(const Settings& settings) {
 
 // C of one class after the other: the classes before it as they are now, those after it as they
 // were when the round began, which is also how they are now. No term is ever subtracted, so a class
-// that outweighs all others does not hide them.
-//
-// Terms are relative to the largest class of the row when the round began. One that is less than
-// exp(-60) times as probable counts as that, which is nothing unless a class is all alone; then
-// its likelihood is flat, or exponential in f, for any C.
+// that outweighs all others does not hide them; and all sums are logarithms, so scores may be of
+// any size.
 class OtherClasses {
  public:
   OtherClasses(std::size_t n_rows, std::vector<double> offsets)
       : n_rows_(n_rows),
         offset_(std::move(offsets)),
         score_(n_rows),
-        largest_(n_rows),
         before_(n_rows),
         after_(n_rows * offset_.size()),
-        log_sum_(n_rows) {}
+        both_(n_rows) {}
 
   // Goes on to class e; a round begins with the first class.
   void go_to(const Ensembles& ensembles, std::size_t e) {
     if (e == 0 || e < class_) begin_round(ensembles);
     for (; class_ < e; ++class_) {
-      read_scores(ensembles, class_);
-      add_terms(before_.data());
+      read_scores(ensembles, class_, class_ == 0 ? before_.data() : score_.data());
+      if (class_ > 0) add(before_.data(), score_.data(), before_.data());
     }
-    normal_kernels().log_sum(before_.data(), after(e), largest_.data(), log_sum_.data(), n());
-    if (OBART_BUG(softmax_later_classes_dropped) && e > 0)
-      for (std::size_t row = 0; row < n_rows_; ++row)
-        log_sum_[row] = largest_[row] + static_cast<float>(std::log(before_[row]));
+    const bool is_last = e + 1 == offset_.size();
+    if (e == 0)
+      std::copy_n(after(0), n_rows_, both_.data());
+    else if (is_last || OBART_BUG(softmax_later_classes_dropped))
+      std::ranges::copy(before_, both_.begin());
+    else
+      add(before_.data(), after(e), both_.data());
   }
 
   // offset - C of the class that was gone to.
-  double offset(std::size_t row) const {
-    return offset_[class_] - static_cast<double>(log_sum_[row]);
-  }
+  double offset(std::size_t row) const { return offset_[class_] - static_cast<double>(both_[row]); }
 
  private:
-  std::int64_t n() const { return static_cast<std::int64_t>(n_rows_); }
+  // Of the classes after k, which is not the last.
   float* after(std::size_t k) { return after_.data() + k * n_rows_; }
 
-  void read_scores(const Ensembles& ensembles, std::size_t k) {
+  void read_scores(const Ensembles& ensembles, std::size_t k, float* score) const {
     for (std::size_t row = 0; row < n_rows_; ++row)
-      score_[row] = static_cast<float>(offset_[k] + LogisticRows::fit(ensembles[k], row));
+      score[row] = static_cast<float>(offset_[k] + LogisticRows::fit(ensembles[k], row));
   }
-  void add_terms(float* sum) { normal_kernels().add_exp(score_.data(), largest_.data(), sum, n()); }
+  void add(const float* a, const float* b, float* out) const {
+    normal_kernels().log_add_exp(a, b, out, static_cast<std::int64_t>(n_rows_));
+  }
 
   void begin_round(const Ensembles& ensembles) {
     class_ = 0;
-    const std::size_t n_classes = offset_.size();
-    std::ranges::fill(largest_, std::numeric_limits<float>::lowest());
-    for (std::size_t k = 0; k < n_classes; ++k) {
-      read_scores(ensembles, k);
-      for (std::size_t row = 0; row < n_rows_; ++row)
-        largest_[row] = std::max(largest_[row], score_[row]);
-      std::copy_n(score_.data(), n_rows_, after(k));
+    const std::size_t last = offset_.size() - 1;
+    read_scores(ensembles, last, after(last - 1));
+    for (std::size_t k = last - 1; k > 0; --k) {
+      read_scores(ensembles, k, score_.data());
+      add(after(k), score_.data(), after(k - 1));
     }
-    // From the last class on, scores are replaced by the sum of those after them.
-    std::ranges::fill(before_, 0.0F);
-    for (std::size_t k = n_classes; k-- > 0;) {
-      std::copy_n(after(k), n_rows_, score_.data());
-      std::copy_n(before_.data(), n_rows_, after(k));
-      add_terms(before_.data());
-    }
-    std::ranges::fill(before_, 0.0F);
   }
 
+  // Logarithms of sums of exp(offset + f) are by row.
   std::size_t n_rows_;
   std::vector<double> offset_;  // by class
   std::size_t class_ = 0;
-  std::vector<float> score_;    // of a class; scratch
-  std::vector<float> largest_;  // score of the row
-  std::vector<float> before_;   // sum over the classes before this one, by row
-  std::vector<float> after_;    // sums over the classes after each, by class and row
-  std::vector<float> log_sum_;  // C
+  std::vector<float> score_;   // offset + f of a class; scratch
+  std::vector<float> before_;  // of the classes before this one
+  std::vector<float> after_;   // of the classes after each class, by class and row
+  std::vector<float> both_;    // C
 };
 
 std::vector<double> read_offsets(const Settings& settings) {

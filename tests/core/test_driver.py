@@ -19,6 +19,8 @@ SCENARIOS = (
     "probit",
     "probit_defaults",
     "weighted_probit",
+    "logit",
+    "softmax",
     "categorical",
     "mixed",
     "moves",

@@ -20,7 +20,7 @@ from obliquebart import _core
 LEVEL = 1e-6
 REPLICATES, LONG_REPLICATES = 3_000, 20_000
 N_DRAWS, N_THIN = 20_000, 4
-OFFSETS = (0.3, -0.8, 0.5, 0.0)
+OFFSETS = (1.5, -0.8, 0.5, 0.0)
 
 
 def split_weights(table: Table) -> tuple[Table, np.ndarray]:
@@ -89,10 +89,11 @@ class Classes(outcomes.Case):
 
 
 CASES = [
-    Classes("logit", make_table(12, 2, (3,)), [(3.0, 2.0)]),
+    Classes("logit", make_table(12, 2, (3,)), [(2.0, 2.0)]),
     Classes("logit, weights", make_table(8, 2), [(3.0, 2.0)], weighted=True),
     Classes("three classes", make_table(12, 2, (3,)), [(3.0, 2.0)] * 3),
     Classes("four classes, missing values", make_table(12, 2, missing=0.2), [1.5, 0.4, 1.0, 2.0]),
+    Classes("far apart", make_table(12, 2), [60.0, 60.0, 60.0]),
     Classes("scales of two", make_table(12, 2), [1.0, (3.0, 2.0), (3.0, 4.0)]),
     Classes("three classes, weights", make_table(6, 2), [(3.0, 2.0), 1.0, 1.5], weighted=True),
 ]

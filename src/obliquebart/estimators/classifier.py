@@ -16,6 +16,7 @@ from obliquebart.estimators.fitted import Fitted
 from obliquebart.explain.evaluation import class_codes
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.likelihood.ordinal import Ordinal
+from obliquebart.likelihood.softmax import Softmax
 from obliquebart.model.class_weight import ClassWeight, check_class_weight, class_weights
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
@@ -34,28 +35,45 @@ from obliquebart.posterior.posterior import FloatArray, Posterior, check_quantil
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
 from obliquebart.table.frames import category_order
-from obliquebart.validation import check_labels, check_number, check_ordered, count_rows
+from obliquebart.validation import (
+    check_choice,
+    check_labels,
+    check_number,
+    check_ordered,
+    count_rows,
+)
 
 LENGTH = RUN_LENGTHS["classification"]
+LINKS = ("probit", "logit")
+MULTICLASS = ("joint", "one_vs_rest")
 
 
 @with_shared_parameters
 class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
-    """Classification by probit ensembles of Bayesian trees with oblique rules.
+    """Classification by ensembles of Bayesian trees with oblique rules.
 
     Two classes: P(y = 1) = Phi(offset + f(x)), sampled by the data augmentation of Albert and
-    Chib. More than two classes: one such model per class against the rest; in each draw the
-    probabilities are divided by their sum. That is a convenience, not a joint model of the
-    classes. Ordered classes: one model for all of them, P(y <= k) = Phi(cut_k - f(x)), whose cuts
-    are sampled.
+    Chib, or logistic(offset + f(x)), by that of Polson, Scott and Windle. More than two classes:
+    P(y = k) is proportional to exp(offset_k + f_k(x)), a joint model with an ensemble per class.
+    Ordered classes: one ensemble for all of them, P(y <= k) = Phi(cut_k - f(x)), whose cuts are
+    sampled.
 
     Parameters
     ----------
+    multiclass : {"joint", "one_vs_rest"}
+        With more than two classes, "joint" is one model of all of them. "one_vs_rest" fits a model
+        of each class against the rest, and divides the probabilities of a draw by their sum.
+    link : {"probit", "logit"}
+        How f becomes a probability with two classes, or of one class against the rest: by the
+        normal or the logistic distribution function. Predictions are nearly the same. With
+        "logit", f is in log odds. A joint model of several classes is always logistic.
     k : float
-        f spans (-3, 3) with k prior standard deviations on each side; larger is smoother.
+        f spans (-3, 3), or (-5, 5) if it is logistic, with k prior standard deviations on each
+        side; larger is smoother.
     leaf_sd : float or None
-        A number fixes the prior standard deviation of a leaf output on the probit scale. None
-        samples it, with prior mode 3 / (k sqrt(n_trees)); "paper" fixes it there.
+        A number fixes the prior standard deviation of a leaf output on the scale of the link. None
+        samples it, with prior mode 3 / (k sqrt(n_trees)), or 5 / (k sqrt(n_trees)) if f is
+        logistic; "paper" fixes it there.
     ordered : bool, "auto" or list of labels
         Whether the classes have an order, such as grades. A list gives the labels in their order.
         "auto": ordered if y is an ordered categorical (of pandas, or an Enum of polars), in its
@@ -121,6 +139,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     _saved_as = "ObliqueBARTClassifier"
 
     ordered: bool | Literal["auto"] | Sequence[Any]
+    link: Literal["probit", "logit"]
+    multiclass: Literal["joint", "one_vs_rest"]
 
     def __init__(
         self,
@@ -132,6 +152,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         n_chains: int = LENGTH.n_chains,
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
+        multiclass: Literal["joint", "one_vs_rest"] = "joint",
+        link: Literal["probit", "logit"] = "probit",
         alpha: float = DEFAULTS.alpha,
         beta: float = DEFAULTS.beta,
         k: float = DEFAULTS.k,
@@ -176,17 +198,19 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
 
     def _choose_likelihood(self, y: Any) -> Likelihood:
         order = check_ordered(self.ordered)
-        if order is False:
-            return self._family
         if isinstance(order, list):
             return Ordinal(order=order)
-        of_categories = category_order(y)
-        is_ordered = order is True or of_categories is not None
-        return Ordinal(order=of_categories) if is_ordered else self._family
+        of_categories = category_order(y) if order else None
+        if order is True or of_categories is not None:
+            return Ordinal(order=of_categories)
+        by_link = LIKELIHOODS[self.link]
+        return Softmax(of_two=by_link) if self.multiclass == "joint" else by_link
 
     def _checked_parameters(self) -> tuple[CheckedHyperparameters, RunLength]:
         check_class_weight(self.class_weight)
         check_ordered(self.ordered)
+        check_choice("link", self.link, LINKS)
+        check_choice("multiclass", self.multiclass, MULTICLASS)
         return super()._checked_parameters()
 
     def _class_weights(self, outcome: Outcome) -> FloatArray | None:

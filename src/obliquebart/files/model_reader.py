@@ -90,6 +90,8 @@ def read_model(data: bytes) -> StoredModel:
     encoding = _read_encoding(field(header, "encoding", dict), reader)
     classes = _read_labels(field(header, "classes", dict)) if likelihood.has_classes else None
     parameters = _read_parameters(field(header, "parameters", dict))
+    if classes is not None and header["schema"] < LIKELIHOOD_SCHEMA:
+        parameters = {"multiclass": "one_vs_rest", **parameters}
     n_thin = None
     if header["schema"] < THINNING_SCHEMA:
         n_thin = _size({"n_thin": 1, **parameters}, "n_thin")

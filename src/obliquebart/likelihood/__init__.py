@@ -5,8 +5,10 @@ from collections.abc import Mapping
 from obliquebart.likelihood.base import Given, Likelihood, NoiseScalar
 from obliquebart.likelihood.counts import NegativeBinomial, Poisson
 from obliquebart.likelihood.gaussian import Gaussian
+from obliquebart.likelihood.logit import Logit
 from obliquebart.likelihood.ordinal import Ordinal
 from obliquebart.likelihood.probit import Probit, WeightedProbit
+from obliquebart.likelihood.softmax import ClassScore, Softmax
 from obliquebart.likelihood.student_t import LearnedT, StudentT
 from obliquebart.likelihood.survival import LogLogistic, LogNormal
 from obliquebart.likelihood.varying_noise import VaryingNoise
@@ -25,6 +27,9 @@ LIKELIHOODS: dict[str, Likelihood] = {
     NegativeBinomial.name: NegativeBinomial(),
     LogNormal.name: LogNormal(),
     LogLogistic.name: LogLogistic(),
+    Logit.name: Logit(),
+    Softmax.name: Softmax(),
+    ClassScore.name: ClassScore(),
 }
 
 
