@@ -1,6 +1,7 @@
 #include "sweep/scales.h"
 
 #include <cmath>
+#include <limits>
 
 #include "base/planted_bugs.h"
 #include "base/slice.h"
@@ -10,6 +11,10 @@ namespace {
 
 // A joint scaling reads and writes all rows: where they are many, not in every sweep.
 constexpr std::int64_t kScalingSweeps = 4;
+
+// Factors stay within floats.
+constexpr double kMostLogFactor = 35.0;
+constexpr double kImpossible = -std::numeric_limits<double>::infinity();
 
 // What the density of the outputs and the Jacobian contribute where all terms and leaf_sd are
 // scaled by a factor. If outputs are normal, that is nothing: the two cancel. If they are factors
@@ -24,6 +29,7 @@ double log_scaled_outputs(const Ensemble& ensemble, double factor) {
       for (const Tree& tree : ensemble.trees)
         for (int c = 0; c < tree.n_leaves(); ++c) {
           const double log_h = det_log(static_cast<double>(tree.leaf_node(c).output));
+          if (!(std::abs(factor * log_h) < kMostLogFactor)) return kImpossible;
           Leaf::add_output(det_exp(factor * log_h), factor * log_h, sums);
           log_jacobian += (factor - 1.0) * log_h;
         }

@@ -29,18 +29,31 @@ FIXED = 1e-9  # a standard deviation of the logarithm
 
 class Counts(outcomes.Case):
     def __init__(
-        self, name, table, likelihood, *, prior=(0.0, 0.0), leaf_sd=(4.0, 0.8), weighted=False
+        self,
+        name,
+        table,
+        likelihood,
+        *,
+        prior=(0.0, 0.0),
+        leaf_sd=(4.0, 0.8),
+        weighted=False,
+        n_trees=2,
+        n_sweeps=10,
+        exposure=1.0,
     ):
         self.name, self.table = name, table
         self._likelihood, self._prior, self._leaf_sd = likelihood, prior, leaf_sd
+        self._n_trees, self.n_sweeps = n_trees, n_sweeps
         self._is_negative_binomial = likelihood == "negative_binomial"
         self.scales = ("dispersion",) if self._is_negative_binomial else ()
         n = table.n_rows
         self.weights = 0.25 + 2.0 * ((7 * np.arange(n)) % n) / n if weighted else None
-        self._exposure = 0.2 + 3.0 * ((5 * np.arange(n)) % n) / n
+        self._exposure = exposure * (0.2 + 3.0 * ((5 * np.arange(n)) % n) / n)
 
     def settings(self):
-        prior = Prior(n_trees=2, alpha=0.8, beta=1.0, theta=(3.0, 4.0), sigma=1.0, leaf_sd=0.6)
+        prior = Prior(
+            n_trees=self._n_trees, alpha=0.8, beta=1.0, theta=(3.0, 4.0), sigma=1.0, leaf_sd=0.6
+        )
         more = {}
         if self._is_negative_binomial:
             names = ("log_dispersion_mean", "log_dispersion_sd")
@@ -76,7 +89,18 @@ class Counts(outcomes.Case):
         }
 
 
+# A sweep each, which ends with a joint scaling in every fourth replicate. Counts are large, so that
+# they say much about f.
+SCALING = {"leaf_sd": (2.5, 0.3), "n_trees": 6, "n_sweeps": 1, "exposure": 20.0}
 CASES = [
+    Counts("poisson, scaling", make_table(10, 1), "poisson", **SCALING),
+    Counts(
+        "negative binomial, scaling",
+        make_table(10, 1),
+        "negative_binomial",
+        prior=(-2.0, 0.5),
+        **SCALING,
+    ),
     Counts("poisson", make_table(12, 2, (3,)), "poisson"),
     Counts("poisson, weights", make_table(15, 2), "poisson", leaf_sd=0.6, weighted=True),
     Counts("negative binomial", make_table(12, 2, (3,)), "negative_binomial", prior=(-0.7, 0.8)),

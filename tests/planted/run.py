@@ -99,7 +99,10 @@ TESTS = {
     ),
     "counts": (
         "tests/exact/test_counts.py::test_sweeps_keep_the_prior",
-        ["poisson", "poisson, weights", "negative binomial", "negative binomial, weights"],
+        [
+            *("poisson", "poisson, scaling", "poisson, weights"),
+            *("negative binomial", "negative binomial, scaling", "negative binomial, weights"),
+        ],
     ),
     "density of counts": (
         "tests/exact/test_counts.py::test_the_posterior_of_one_factor_and_of_the_dispersion",
