@@ -25,7 +25,7 @@ def make_sampler(settings: _core.Settings, weights: np.ndarray | None = None) ->
 
 
 def test_an_unknown_likelihood_names_those_that_there_are():
-    with pytest.raises(ValueError, match=r"gaussian, student_t, probit, weighted_probit, .*none"):
+    with pytest.raises(ValueError, match=r"gaussian, student_t, learned_t, probit, .*none"):
         make_sampler(make_settings(likelihood="poison"))
 
 

@@ -126,7 +126,8 @@ CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
     "two classes, paper": ({"prior": "paper"}, X, 2),
     "two classes, axis": ({"rules": "axis"}, with_missing(X), 2),
     "two classes, categories": (LEVELS, with_levels(X.copy(), 2, 5), 2),
-    "three classes": ({}, X, 3),
+    "three classes": ({"multiclass": "one_vs_rest"}, X, 3),
+    "joint classes": ({}, X, 3),
     "two classes, large table": ({"n_trees": 5}, numbers(40_000, 3), 2),
 }
 # By the engine alone: number of classes, table, weights, whether leaf_sd is sampled.

@@ -150,10 +150,10 @@ def test_automatic_fits_go_on_in_their_round(data, path, n_jobs, monkeypatch):
 def test_classes_go_on_in_rounds_of_their_own(data, path, monkeypatch):
     X, y = data
     labels = np.digitize(y, [-0.5, 0.5])
-    undisturbed = ObliqueBARTClassifier(**AUTO).fit(X, labels)
+    undisturbed = ObliqueBARTClassifier(**AUTO, multiclass="one_vs_rest").fit(X, labels)
     schedules = [posterior.schedule for posterior in undisturbed.posteriors_.values()]
     assert len(set(schedules)) > 1
-    model = ObliqueBARTClassifier(**AUTO)
+    model = ObliqueBARTClassifier(**AUTO, multiclass="one_vs_rest")
     with stopped_after(schedules[0].n_burn + 100, monkeypatch):
         model.fit(X, labels, checkpoint=path, checkpoint_every=100)
     model.fit(X, labels, checkpoint=path)
@@ -214,7 +214,7 @@ def test_an_interrupted_fit_can_sample_on(data, monkeypatch):
 def test_an_interrupted_sample_more(data, n_classes, monkeypatch):
     X, y = data
     labels = np.digitize(y, [0.0] if n_classes == 2 else [-0.5, 0.5])
-    model = ObliqueBARTClassifier(**SMALL).fit(X, labels)
+    model = ObliqueBARTClassifier(**SMALL, multiclass="one_vs_rest").fit(X, labels)
     before = bytes_of(model)
     if n_classes == 2:
         with stopped_after(1, monkeypatch):

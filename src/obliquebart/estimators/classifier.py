@@ -92,7 +92,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     class_weight_ : ndarray of shape (n_classes,) or None
         The weights of the classes, or None if `class_weight` is None.
     posteriors_ : dict of label to Posterior
-        With more than two classes, one posterior per class, in the order of `classes_`. With two
+        With more than two classes, one posterior per class, in the order of `classes_`; in a joint
+        model it has the f of the class, from which `predict_proba` computes probabilities. With two
         classes, that of the second label. With ordered classes, every label has the same one.
         Empty with a single class.
     posterior_ : Posterior
@@ -220,7 +221,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     def posterior_(self) -> Posterior:
         """The draws of a model with two classes, or with ordered classes."""
         fitted: Fitted | None = self.__dict__.get("_fitted")
-        if fitted is None or len(fitted.posteriors) != 1:
+        if fitted is None or len(fitted.parts) != 1:
             raise AttributeError(
                 "posterior_ exists only for a fitted model with two classes, or with ordered "
                 "classes. Otherwise, use posteriors_[label]."
@@ -321,7 +322,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         if observed.y is not None:
             labels = check_labels(observed.y, count_rows(X, type(self).__name__))
             observed = observed._replace(y=class_codes(labels, self.classes_))
-        if len(self._fitted.posteriors) == 1:
+        if len(self._fitted.parts) == 1:
             return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
         return classes_to_arviz(
             self.posteriors_, self._probabilities, X, observed, rows, self.n_jobs

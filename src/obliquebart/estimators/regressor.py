@@ -29,12 +29,8 @@ Kind = Literal["outcome", "mean"]
 LENGTH = RUN_LENGTHS["regression"]
 
 
-# The likelihood of each choice of `noise`.
-NOISE_LIKELIHOODS = {
-    "constant": "gaussian",
-    "student_t": "learned_t",
-    "varying": "varying_noise",
-}
+# The likelihood of each choice of `noise` but the constant.
+NOISE_LIKELIHOODS = {"student_t": "learned_t", "varying": "varying_noise"}
 
 
 @with_shared_parameters
@@ -136,7 +132,9 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
 
     def _choose_likelihood(self, y: Any) -> Likelihood:  # noqa: ARG002
         is_fixed_t = self.noise == "student_t" and self.noise_df is not None
-        return self._family if is_fixed_t else LIKELIHOODS[NOISE_LIKELIHOODS[self.noise]]
+        if self.noise == "constant" or is_fixed_t:
+            return self._family
+        return LIKELIHOODS[NOISE_LIKELIHOODS[self.noise]]
 
     def _set_fitted(self, fitted: Fitted) -> ObliqueBARTRegressor:
         super()._set_fitted(fitted)

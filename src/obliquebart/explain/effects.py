@@ -286,7 +286,7 @@ def column_effect(
         draws=draws,
         n_rows=grid.n_rows[order],
         classes=tuple(classes) or _numbers_of_classes(draws),
-        is_probability=posteriors[0].likelihood.has_classes,
+        is_probability=_are_probabilities(posteriors),
         centered=centered,
         coverage=1.0 - 2.0 * tail,
         n_left_out=_n_left_out(encoding.columns[j], grid),
@@ -296,6 +296,12 @@ def column_effect(
 def _numbers_of_classes(draws: FloatArray) -> tuple[int, ...]:
     """Return what distinguishes the curves of a posterior that does not know its labels."""
     return tuple(range(draws.shape[2])) if draws.ndim == 3 else ()
+
+
+def _are_probabilities(posteriors: Sequence[Posterior]) -> bool:
+    """Say whether predictions are probabilities: of labels, but not the score of one class."""
+    likelihood = posteriors[0].likelihood
+    return likelihood.has_classes and not (likelihood.is_score and len(posteriors) == 1)
 
 
 def _curves(replaced: Replaced, centered: bool) -> FloatArray:

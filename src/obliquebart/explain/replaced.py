@@ -122,7 +122,10 @@ class Sampled:
         first = posteriors[0]
         draws = [posterior.draws for posterior in posteriors]
         offsets = [float(posterior.settings.get("offset", 0.0)) for posterior in posteriors]
-        options = {"link": first.likelihood.link, "x": self._data, "n_threads": self._n_jobs}
+        # Scores of several classes become probabilities; that of one stays what it is.
+        are_scores = first.likelihood.is_score
+        link = "exp" if are_scores and len(posteriors) > 1 else first.likelihood.link
+        options = {"link": link, "x": self._data, "n_threads": self._n_jobs}
         step = max(CALL_WORK // (self.n_rows * first.n_trees * len(posteriors)), 1)
         parts = [
             engine(draws, offsets, index=self.index[begin : begin + step], **options, **by)
@@ -132,9 +135,8 @@ class Sampled:
             np.concatenate([part[name] for part in parts]) for name in Replaced._fields
         )
         unit = first.scale.scale
-        return Replaced(
-            first.scale.location + unit * mean, unit**2 * variance, unit * change, unit**2 * square
-        )
+        location = first.scale.location + (offsets[0] if link == "identity" else 0.0)
+        return Replaced(location + unit * mean, unit**2 * variance, unit * change, unit**2 * square)
 
 
 def _with_value(table: EncodedTable, grid: EncodedTable, column: int, i: int) -> EncodedTable:

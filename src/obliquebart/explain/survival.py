@@ -108,10 +108,13 @@ class SurvivalEvaluation:
 
 
 def evaluate_times(
-    model: Any, data: tuple[EncodedTable, Any, NDArray[np.intp]], tail: float, n_jobs: int | None
+    model: Any,
+    data: tuple[EncodedTable, Any, NDArray[np.intp], FloatArray | None],
+    tail: float,
+    n_jobs: int | None,
 ) -> SurvivalEvaluation:
     """Compare a model of times with a table and its outcomes."""
-    table, y, rows = data
+    table, y, rows, _ = data
     posterior: Posterior = model.posterior_
     limits = posterior.likelihood.check_observed(y, table.n_rows)[:, rows]
     columns = table.take(rows)

@@ -94,6 +94,8 @@ class Likelihood(ABC):
         How many numbers an outcome has in `Outcome.more`, besides the first.
     is_joint : bool
         Whether every class has an ensemble, and one chain has them all.
+    is_score : bool
+        Whether f is the score of one class of several: exp(f) over the sum is a probability.
     other_link : str
         The engine's name of the map from the ensembles after the first to `noise_at_rows`.
     joint_classes : bool
@@ -118,6 +120,7 @@ class Likelihood(ABC):
     boundary: ClassVar[float | None] = None
     n_more: ClassVar[int] = 0
     is_joint: ClassVar[bool] = False
+    is_score: ClassVar[bool] = False
     other_link: ClassVar[str] = "identity"
     joint_classes: ClassVar[bool] = False
     is_whole: ClassVar[bool] = False

@@ -26,8 +26,6 @@ OF_ENSEMBLE = (
     *("output_correlation", "scale_jointly", "leaf_sd", "leaf_sd_fixed", "leaf_shape", "leaf_rate"),
     *("theta", "theta_fixed", "theta_a", "theta_b", "theta_by_column"),
 )
-# exp of more would be infinite; probabilities are then 0 or 1 anyway.
-LARGEST_SCORE = 700.0
 
 
 class Softmax(Logit):
@@ -148,11 +146,12 @@ class Softmax(Logit):
 
 
 class ClassScore(Logit):
-    """One class of `Softmax`: exp(offset + f), divided by the sum over the classes elsewhere."""
+    """One class of `Softmax`: its score, offset + f, of which only differences matter."""
 
     name = "class_score"
-    link = "exp"
+    link = "identity"
+    is_score = True
 
     def mean(self, f: FloatArray) -> FloatArray:
-        """Return what is to be divided by the sum over the classes."""
-        return np.exp(np.minimum(f, LARGEST_SCORE))
+        """Return the score itself."""
+        return f

@@ -86,6 +86,8 @@ class ClassProbabilities:
         parts = [posterior.mean_blocks(columns, n_jobs) for posterior in self._posteriors]
         for blocks in zip(*parts, strict=True):
             draws = np.stack([probabilities for _, probabilities in blocks], axis=-1)
+            if self._posteriors[0].likelihood.is_score:
+                draws = np.exp(draws - draws.max(axis=-1, keepdims=True))
             if self._n_classes == 2:
                 draws = np.concatenate([1.0 - draws, draws], axis=-1)
             if not self._is_plain_pair:

@@ -229,7 +229,10 @@ def _several(subject: Study) -> str:
     if n_classes < 2:
         return ""
     shown = "" if n_classes <= MAX_CLASSES else f" The first {MAX_CLASSES} of {n_classes}:"
-    return paragraph(f"Each class has its own chains, for the class against the rest.{shown}")
+    own = "Each class has its own chains, for the class against the rest."
+    joint = "Each class has its own trees, in chains that have those of all classes."
+    is_joint = subject.model._fitted.likelihood.is_joint
+    return paragraph(f"{joint if is_joint else own}{shown}")
 
 
 # ---- details -------------------------------------------------------------------------------------

@@ -47,8 +47,8 @@ GLOSSARY = (
     Word(
         "log-score",
         ("log score",),
-        "The average logarithm of the probability that was predicted for the outcome; larger is "
-        "better.",
+        "The average logarithm of the probability, or density, that was predicted for what was "
+        "observed. Higher is better.",
     ),
     Word(
         "interval",
@@ -60,12 +60,6 @@ GLOSSARY = (
         ("concordance",),
         "For two rows of which one is known to have the earlier event: how often the model gives "
         "it the higher risk. Guessing gives 50%.",
-    ),
-    Word(
-        "log-score",
-        ("log score",),
-        "The average logarithm of the predicted density of what was observed, or of the "
-        "probability of the interval in which an event is known to be. Higher is better.",
     ),
     Word(
         "censored",

@@ -46,7 +46,7 @@ def test_fractional_weights(iris):
     balanced = classifier(class_weight="balanced").fit(x, y, sample_weight=w)
     shares = np.array([w[~y].sum(), w[y].sum()]) / w.sum()
     np.testing.assert_allclose(balanced.class_weight_, 1 / (2 * shares))
-    three = classifier().fit(x, iris[1], sample_weight=0.3 + w)
+    three = classifier(multiclass="one_vs_rest").fit(x, iris[1], sample_weight=0.3 + w)
     assert {p.settings["likelihood"] for p in three.posteriors_.values()} == {"weighted_probit"}
     assert three.score(x, iris[1]) > 0.9
 
@@ -94,7 +94,7 @@ def test_two_classes_of_any_label(iris, labels):
 def test_three_classes_one_against_the_rest(iris, names):
     x, y = iris
     y = y if names is None else names[y]
-    model = classifier().fit(x, y)
+    model = classifier(multiclass="one_vs_rest").fit(x, y)
     assert model.score(x, y) > 0.9
     proba = model.predict_proba(x)
     assert proba.shape == (150, 3)
@@ -189,7 +189,7 @@ def test_one_class_is_certain():
 
 def test_summary_of_three_classes(iris):
     x, y = iris
-    model = classifier().fit(x, np.array(["a", "b", "c"])[y])
+    model = classifier(multiclass="one_vs_rest").fit(x, np.array(["a", "b", "c"])[y])
     summary = model.summary(x, rows=[0, 149])
     assert list(summary.diagnostics) == [f"{label} against the rest" for label in "abc"]
     for label, found in zip("abc", summary.diagnostics.values(), strict=True):

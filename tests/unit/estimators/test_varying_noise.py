@@ -93,6 +93,7 @@ def test_weights_divide_the_variance():
 
 
 def test_summary_pictures_and_exports_know_both_ensembles(model):
+    pytest.importorskip("arviz")
     X, y, _ = make_table(50)
     assert "noise_leaf_sd" in str(model.summary(X))
     assert "noise_leaf_sd" in model.to_arviz(X, y).posterior

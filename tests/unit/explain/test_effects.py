@@ -73,7 +73,7 @@ def test_more_classes_sum_to_one():
     assert [word for word in headings if word in effect.classes] == list(effect.classes)
     of_class = model.posteriors_["setosa"].effects(X, column, n_points=5)
     assert of_class.mean.shape == (5,)
-    assert of_class.is_probability
+    assert not of_class.is_probability  # the score of a class in a joint model
 
 
 def test_missing_values_are_a_point_of_their_own():

@@ -19,7 +19,8 @@ NOISE = {"sigma": np.array([0.7]), "df": np.array([6.0]), "dispersion": np.array
 COUNTS = ("poisson", "negative_binomial")
 
 
-@pytest.mark.parametrize("name", LIKELIHOODS)
+# The score of a class is a part of a posterior that the engine calls softmax.
+@pytest.mark.parametrize("name", set(LIKELIHOODS) - {"class_score"})
 def test_the_core_knows_the_name(name):
     assert LIKELIHOODS[name].name == name
     assert name in _core.LIKELIHOODS
@@ -49,7 +50,8 @@ def test_probit_probabilities_sum_to_one():
     np.testing.assert_allclose(probit.cdf(np.ones(7), given), zero + one / 2)
 
 
-@pytest.mark.parametrize("name", set(LIKELIHOODS) - {"ordinal"})
+# Classes in a dimension of their own are tested in files of their own.
+@pytest.mark.parametrize("name", set(LIKELIHOODS) - {"ordinal", "softmax", "class_score"})
 def test_new_outcomes_have_the_mean_and_follow_the_distribution(name):
     likelihood, f = LIKELIHOODS[name], np.full(20_000, 0.4)
     y = likelihood.simulate(Given(f, NOISE), np.random.RandomState(0))

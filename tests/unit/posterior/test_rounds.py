@@ -37,6 +37,8 @@ from obliquebart.sampling import memory, run
 from obliquebart.sampling.progress import FitProgress
 
 SMALL = {"n_trees": 15, "n_chains": 2, "n_burn": 50, "random_state": 8, "progress": False}
+# Each class has chains of its own.
+CLASSES = {**SMALL, "multiclass": "one_vs_rest"}
 # More sweeps than there is time for in a test.
 ENDLESS = 2**31 - 1
 ARRIVED = Convergence(0.001, 0.0, 1.001, {}, 0.01)
@@ -115,13 +117,13 @@ def test_rounds_of_labels(data, number, n_thin, arriving_in):
 def test_every_class_has_its_own_schedule(data):
     X, y = data
     labels = np.digitize(y, [-0.5, 0.5])
-    model = ObliqueBARTClassifier(**{**SMALL, "random_state": 11}).fit(X, labels)
+    model = ObliqueBARTClassifier(**{**CLASSES, "random_state": 11}).fit(X, labels)
     schedules = {label: p.schedule for label, p in model.posteriors_.items()}
     assert len({schedule.n_burn for schedule in schedules.values()}) > 1
     n_draws = AUTO_CLASS_DRAWS // 3
     assert {schedule.n_draws for schedule in schedules.values()} == {n_draws}
     for label, schedule in schedules.items():
-        other = ObliqueBARTClassifier(**{**SMALL, "random_state": 11, **vars(schedule)})
+        other = ObliqueBARTClassifier(**{**CLASSES, "random_state": 11, **vars(schedule)})
         same = other.fit(X, labels).posteriors_[label]
         np.testing.assert_array_equal(model.posteriors_[label].predict(X), same.predict(X))
     assert model.predict_proba(X, return_draws=True).shape == (2 * n_draws, 120, 3)
@@ -313,7 +315,7 @@ def test_too_little_time(data):
 def test_classes_share_the_time(data):
     X, y = data
     labels = np.digitize(y, [-0.5, 0.5])
-    model = ObliqueBARTClassifier(**SMALL, n_draws=1_000_000)
+    model = ObliqueBARTClassifier(**CLASSES, n_draws=1_000_000)
     start = time.monotonic()
     with pytest.warns(TimeLimitWarning):
         model.fit(X, labels, max_seconds=2.0)
@@ -436,7 +438,7 @@ def test_an_interrupt_of_classes_keeps_the_rounds_that_all_have_finished(
         return original(*given)
 
     monkeypatch.setattr(rounds, "run", interrupt)
-    model = ObliqueBARTClassifier(**SMALL)
+    model = ObliqueBARTClassifier(**CLASSES)
     with pytest.raises(KeyboardInterrupt, match="keeps 100 draws per chain, from 2 of 2 chains"):
         model.fit(X, labels)
     first = RunLength(2, 50).first_round(3)
@@ -444,14 +446,14 @@ def test_an_interrupt_of_classes_keeps_the_rounds_that_all_have_finished(
     schedules = [posterior.schedule for posterior in model.posteriors_.values()]
     assert schedules == [second, second, first]
     for label, posterior in model.posteriors_.items():
-        same = ObliqueBARTClassifier(**{**SMALL, **vars(posterior.schedule)}).fit(X, labels)
+        same = ObliqueBARTClassifier(**{**CLASSES, **vars(posterior.schedule)}).fit(X, labels)
         np.testing.assert_array_equal(posterior.predict(X), same.posteriors_[label].predict(X))
     assert model.sample_more(3).posteriors_[2].n_draws == 103
 
 
 def test_an_interrupt_before_all_classes_have_draws_keeps_nothing(data, monkeypatch):
     X, y = data
-    model = ObliqueBARTClassifier(**SMALL)
+    model = ObliqueBARTClassifier(**CLASSES)
     with (
         pytest.raises(KeyboardInterrupt, match="before there were any draws to keep"),
         interrupted_when(lambda sweeps: max(sweeps) > 60, monkeypatch),

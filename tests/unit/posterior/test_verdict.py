@@ -272,13 +272,11 @@ def test_summary_of_a_model_knows_its_rows_and_its_pace(tmp_path):
 def test_summary_of_several_classes():
     model, X, _ = small_models.three_classes()
     summary = model.summary(X, rows=1)
-    assert list(summary.diagnostics) == [
-        f"{name} against the rest" for name in ("setosa", "versicolor", "virginica")
-    ]
+    assert list(summary.diagnostics) == ["setosa", "versicolor", "virginica"]
     assert "least certain for class " in summary.verdict.sentences[0]
     lines = str(summary).splitlines()
     assert lines[0] == str(summary.verdict)
-    worst = max(summary.diagnostics["setosa against the rest"], key=lambda q: q.rhat)
+    worst = max(summary.diagnostics["setosa"], key=lambda q: q.rhat)
     shown = [line for line in lines if line.startswith("setosa")]
     assert len(shown) == 3
     assert f" {worst.name} " in shown[0]

@@ -140,7 +140,7 @@ def test_more_classes():
     model, X, y = small_models.three_classes()
     page = Page(report_html(model, X, y))
     text = " ".join(page.text)
-    assert "versicolor against the rest" in text
+    assert "versicolor" in text
     # Three checks and a calibration of each class; importance, surface and two to four effects;
     # trace, inclusion and tree of each class.
     n_effects = sum(row.share >= SMALLEST_SHARE for row in model.importance(X))

@@ -43,7 +43,8 @@ def test_a_fit_in_a_notebook_shows_bars_and_leaves_a_line(notebook, capfd):
 
 def test_classes_have_an_output_each_that_names_them(notebook):
     X = np.arange(30.0).reshape(-1, 1)
-    ObliqueBARTClassifier(**SMALL, progress=True).fit(X, np.repeat(["a", "<b>", "c"], 10))
+    model = ObliqueBARTClassifier(**SMALL, multiclass="one_vs_rest", progress=True)
+    model.fit(X, np.repeat(["a", "<b>", "c"], 10))
     lines = [versions[-1]["text/html"] for versions in notebook.outputs]
     assert len(lines) == 3
     assert "&lt;b&gt; 3 chains" in lines[0]

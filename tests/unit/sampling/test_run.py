@@ -171,7 +171,12 @@ def test_interrupt_stops_the_chains_at_once(rng):
 def test_interrupt_of_many_classes_leaves_nothing(rng):
     x, y = rng.uniform(-1, 1, (300, 2)), np.arange(300) % 3
     model = ObliqueBARTClassifier(
-        n_trees=20, n_burn=5, n_draws=1_000_000, n_chains=1, progress=False
+        n_trees=20,
+        n_burn=5,
+        n_draws=1_000_000,
+        n_chains=1,
+        multiclass="one_vs_rest",
+        progress=False,
     )
     timer = interrupt_after(0.5)
     with pytest.raises(KeyboardInterrupt):
