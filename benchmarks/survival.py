@@ -147,6 +147,7 @@ def plot(lines: list[Line], methods: Sequence[str], path: Path) -> None:
     axes.set(xlabel="mean prediction", ylabel="Kaplan-Meier estimate", xlim=(0, 1), ylim=(0, 1))
     axes.set_title("Survival at the median time")
     axes.legend()
+    path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path)
     print(f"\n{path}")
 

@@ -91,5 +91,7 @@ def _count_interval(model: Any, split: Split, test: dict[str, Any]) -> np.ndarra
 def survival(split: Split, times: np.ndarray, **settings: Any) -> forecasts.Survival:
     model = _model("ObliqueBARTSurvival", split, settings)
     fit_s = _fit(model, split.x_train, split.y_train)
-    curves = np.asarray(model.predict_survival_function(split.x_test, times), float)
+    increasing, position = np.unique(times, return_inverse=True)
+    curves = model.predict_survival_function(split.x_test, increasing, return_array=True)
+    curves = curves[:, position]
     return forecasts.Survival(np.asarray(model.predict(split.x_test)), curves, fit_s)
