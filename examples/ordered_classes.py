@@ -28,7 +28,7 @@ model = ObliqueBARTClassifier(n_chains=2, random_state=0, progress=False).fit(X_
 print(model.classes_)
 
 # %%
-# The same without the order is one model per class, which takes longer and knows less. The last
+# The same without the order has an ensemble per class, which takes longer and knows less. The last
 # column is the mean distance between the predicted and the true grade.
 
 unordered = ObliqueBARTClassifier(ordered=False, n_chains=2, random_state=0, progress=False)
