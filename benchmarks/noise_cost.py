@@ -14,6 +14,7 @@ from table import print_table
 from obliquebart import ObliqueBARTRegressor
 
 N_NEW = 2000
+LENGTH = {"n_burn": 2000, "n_draws": 400, "n_thin": 5, "n_chains": 4}
 
 
 def friedman(x: np.ndarray) -> np.ndarray:
@@ -32,7 +33,7 @@ def outcomes(kind: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def log_score(noise: str, kind: str, n: int, seed: int) -> float:
     """Fit and score one model."""
-    model = ObliqueBARTRegressor(noise=noise, random_state=seed, progress=False)
+    model = ObliqueBARTRegressor(noise=noise, random_state=seed, progress=False, **LENGTH)
     model.fit(*outcomes(kind, n, seed))
     return model.log_score(*outcomes(kind, N_NEW, 1000 + seed))
 
