@@ -111,6 +111,11 @@ COUNTS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
     "counts, large leaves": ({"n_trees": 1, "alpha": 0.99, "beta": 0.1}, numbers(1500), None),
 }
 # With noise whose tails are learned.
+VARYING: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
+    "varying noise": ({"sigma_quantile": 0.9}, X, None),
+    "varying noise, weights": ({}, with_missing(X), WEIGHTS),
+    "varying noise, large table": ({"sigma_quantile": 0.9, "n_trees": 5}, numbers(40_000, 3), None),
+}
 LEARNED_TAILS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
     "learned tails": ({}, X, None),
     "learned tails, weights": ({"prior": "paper"}, with_missing(X), WEIGHTS),
@@ -213,6 +218,10 @@ def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, n
         plain = {} if parameters.get("prior") == "paper" else PLAIN_NOISE
         model = student_t_regressor(**SHORT | plain | parameters, n_jobs=n_jobs)
         return model, x, outcome(x), weights
+    if name in VARYING:
+        parameters, x, weights = VARYING[name]
+        parameters = {**SHORT, **parameters, "noise": "varying"}
+        return ObliqueBARTRegressor(**parameters, n_jobs=n_jobs), x, outcome(x), weights
     if name in LEARNED_TAILS:
         parameters, x, weights = LEARNED_TAILS[name]
         plain = {} if parameters.get("prior") == "paper" else PLAIN_NOISE
@@ -250,6 +259,8 @@ def digest(model: Any) -> str:
     for posterior in model._fitted.posteriors:
         drawn = {"sigma", *(scalar.name for scalar in posterior.likelihood.noise if scalar.sampled)}
         arrays = {**posterior.draws.to_arrays(), **{n: posterior.trace[n] for n in drawn}}
+        for e, draws in enumerate(posterior.ensembles[1:], 1):
+            arrays |= {f"ensemble.{e}.{n}": array for n, array in draws.to_arrays().items()}
         for name in sorted(arrays):
             found.update(name.encode() + np.ascontiguousarray(arrays[name]).tobytes())
     return found.hexdigest()[:32]
@@ -266,7 +277,7 @@ def fitted(name: str, n_jobs: int | None = None) -> Any:
 
 NAMES = [
     *(*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS),
-    *(*COUNTS, *CLASSES, *LEARNED_TAILS, *ORDERED, *SURVIVAL),
+    *(*COUNTS, *CLASSES, *LEARNED_TAILS, *VARYING, *ORDERED, *SURVIVAL),
 ]
 
 
@@ -281,6 +292,7 @@ def test_draws_are_those_recorded(name):
         *("default", "large table", "two classes", "estimated noise", "Student's t, large table"),
         *("counts", "counts, large table", "softmax, large table"),
         *("learned tails, large table", "ordered classes, large table"),
+        "varying noise, large table",
         *("times, estimated noise", "log-logistic times, large table"),
     ],
 )
@@ -294,6 +306,7 @@ def test_threads_make_no_difference(name):
         *("weights", "two classes", "large table", "Student's t, weights", "weighted labels"),
         *("counts", "counts, poisson"),
         *("learned tails", "learned tails, weights", "ordered classes"),
+        *("varying noise", "varying noise, weights", "joint classes"),
         *("log-normal times", "log-logistic times"),
     ],
 )
@@ -317,6 +330,7 @@ def test_instruction_sets_make_no_difference(simd):
     names += ["logit, weights", "softmax", "softmax, large table"]
     names += ["learned tails, large table", "ordered classes, large table"]
     names += ["log-normal times, large table", "log-logistic times"]
+    names += ["varying noise, weights", "varying noise, large table", "joint classes"]
     script = f"import test_same_draws as t\nprint(*(t.found(n) for n in {names}))"
     folders = [Path(__file__).parent, Path(__file__).parents[1]]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
