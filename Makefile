@@ -57,9 +57,20 @@ build: .venv/.built  ## Create .venv and install the package there, editable (qu
 demo: build  ## Fit two data sets, print the errors, draw the picture
 	.venv/bin/python examples/demo.py
 
+# The statistical tests take as long as all others, so the two halves run side by side.
+PYTEST = $(call driver,dev) .venv/bin/python -m pytest
+STATISTICAL = tests/exact tests/core
 .PHONY: test
 test: build  ## Run the tests (PYTEST_ARGS="-k name" selects some)
-	$(call driver,dev) .venv/bin/python -m pytest $(PYTEST_ARGS)
+ifeq ($(PYTEST_ARGS),)
+	@mkdir -p build; \
+	$(PYTEST) $(STATISTICAL) > build/test-statistical.log 2>&1 & statistical=$$!; \
+	$(PYTEST) $(STATISTICAL:%=--ignore=%); others=$$?; \
+	wait $$statistical; statistical=$$?; \
+	cat build/test-statistical.log; exit $$((others | statistical))
+else
+	$(PYTEST) $(PYTEST_ARGS)
+endif
 
 .PHONY: lint
 lint: build  ## Check style and types without changing files
