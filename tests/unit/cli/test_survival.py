@@ -81,7 +81,7 @@ MISTAKES = {
     "event alone": ("fit {data} -t days --event dead", "--event requires --outcome survival"),
     "both": (
         "fit {data} -t days --outcome survival --event dead --task regression",
-        "cannot be used together",
+        "contradict each other",
     ),
     "not an event": ("fit {data} -t days --outcome survival --event a", "must be boolean"),
     "report": ("report {folder}/m.obart {data}", "Name it with --event"),

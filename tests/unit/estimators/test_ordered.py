@@ -59,10 +59,10 @@ def test_every_way_to_give_an_order_is_the_same(data, model):
 def test_categories_without_an_order_have_none(data):
     X, codes = data
     names = pd.Series(np.array(GRADES)[codes], dtype="category")
-    assert len(classifier(n_draws=5).fit(X, names)._fitted.posteriors) == 4
+    assert len(classifier(n_draws=5).fit(X, names)._fitted.parts) == 4
     ordered = pd.Categorical(names, categories=GRADES, ordered=True)
     other = classifier(n_draws=5, ordered=False).fit(X, ordered)
-    assert len(other._fitted.posteriors) == 4
+    assert len(other._fitted.parts) == 4
     assert other.classes_.tolist() == sorted(GRADES)
 
 

@@ -110,7 +110,7 @@ def test_log_density_is_that_of_the_mixture():
     model.fit(x, x[:, 0])
     f, sigma = model.posterior_.predict(x), model.posterior_.trace["sigma"].reshape(-1, 1)
     expected = np.log(stats.norm.pdf(x[:, 0], f, sigma).mean(axis=0))
-    np.testing.assert_allclose(_log_density(model.posterior_, x, x[:, 0]), expected, rtol=1e-6)
+    np.testing.assert_allclose(_log_density(model, x, x[:, 0]), expected, rtol=1e-6)
 
 
 def test_keys_are_stable_and_seeds_differ():
