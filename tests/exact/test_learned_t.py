@@ -16,8 +16,6 @@ from exact.oracles.invariance import make_table
 from exact.oracles.prior import Prior, Table
 from obliquebart import _core
 
-LEVEL = 1e-6
-REPLICATES, LONG_REPLICATES = 4_000, 20_000
 GRID = np.array([4.0, 6.0, 8.0, 10.0, 14.0, 20.0, 30.0])
 
 
@@ -73,21 +71,15 @@ CASES = [
 ]
 
 
-def failures(case, n_replicates, seed):
-    p = outcomes.p_values(case, n_replicates, 2 * n_replicates, seed)
-    print({name: f"{value:.2g}" for name, value in p.items()})
-    return {name: value for name, value in p.items() if value < LEVEL}
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_sweeps_keep_the_prior(case, seed):
-    assert failures(case, REPLICATES, seed) == {}
+    assert outcomes.failures(case, outcomes.SHORT, seed) == {}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_sweeps_keep_the_prior_long(case, seed):
-    assert failures(case, LONG_REPLICATES, seed) == {}
+    assert outcomes.failures(case, outcomes.LONG, seed) == {}
 
 
 def test_the_prior_of_the_degrees_of_freedom(seed):

@@ -16,9 +16,6 @@ from exact.oracles.prior import Prior, Table
 from helpers.probes import probes
 from obliquebart import _core
 
-LEVEL = 1e-6
-REPLICATES, LONG_REPLICATES = 4_000, 20_000
-
 
 class Ordinal(outcomes.Case):
     def __init__(self, name, table, n_classes, *, concentration=1.0, leaf_sd=(3.0, 1.0), n_trees=2):
@@ -66,21 +63,15 @@ CASES = [
 ]
 
 
-def failures(case, n_replicates, seed):
-    p = outcomes.p_values(case, n_replicates, 2 * n_replicates, seed)
-    print({name: f"{value:.2g}" for name, value in p.items()})
-    return {name: value for name, value in p.items() if value < LEVEL}
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_sweeps_keep_the_prior(case, seed):
-    assert failures(case, REPLICATES, seed) == {}
+    assert outcomes.failures(case, outcomes.SHORT, seed) == {}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_sweeps_keep_the_prior_long(case, seed):
-    assert failures(case, LONG_REPLICATES, seed) == {}
+    assert outcomes.failures(case, outcomes.LONG, seed) == {}
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -18,8 +18,6 @@ from helpers.probes import probes
 from obliquebart import _core
 
 ALARM = 1e-5
-LEVEL = 1e-6
-REPLICATES, LONG_REPLICATES = 4_000, 20_000
 NO_LIMIT = 1e300
 N = 100_000
 
@@ -186,21 +184,15 @@ LONG_CASES = [
 ]
 
 
-def failures(case, n_replicates, seed):
-    p = outcomes.p_values(case, n_replicates, 2 * n_replicates, seed)
-    print({name: f"{value:.2g}" for name, value in p.items()})
-    return {name: value for name, value in p.items() if value < LEVEL}
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_sweeps_keep_the_prior(case, seed):
-    assert failures(case, REPLICATES, seed) == {}
+    assert outcomes.failures(case, outcomes.SHORT, seed) == {}
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("case", LONG_CASES, ids=lambda case: case.name)
 def test_sweeps_keep_the_prior_long(case, seed):
-    assert failures(case, LONG_REPLICATES, seed) == {}
+    assert outcomes.failures(case, outcomes.LONG, seed) == {}
 
 
 # -- One leaf ---------------------------------------------------------------------------------

@@ -110,7 +110,7 @@ class Sampled:
         noise = likelihood.noise_of(posterior.trace)
         return np.concatenate(
             [
-                likelihood.class_probabilities(Given(f, noise))
+                likelihood.predictions(Given(f, noise))
                 for _, f in posterior.blocks(table, self._n_jobs)
             ],
             axis=1,

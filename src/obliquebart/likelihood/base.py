@@ -99,7 +99,7 @@ class Likelihood(ABC):
     other_link : str
         The engine's name of the map from the ensembles after the first to `noise_at_rows`.
     joint_classes : bool
-        Whether one posterior has the probabilities of all classes, `class_probabilities`.
+        Whether one posterior has the probabilities of all classes, as its `predictions`.
     is_whole : bool
         Whether outcomes are whole numbers of at least 0.
     noun : str
@@ -202,9 +202,12 @@ class Likelihood(ABC):
         """Say whether there is nothing to learn: one row, or all outcomes equal."""
         return bool(outcome.values.min() == outcome.values.max())
 
-    @abstractmethod
     def constant_warning(self, outcome: Outcome) -> str:
         """Say what a model of a constant outcome is."""
+        return (
+            f"All {len(outcome.values)} outcomes in y are equal: the model predicts this constant "
+            "and has no uncertainty."
+        )
 
     # ---- the prior -------------------------------------------------------------------------------
 
@@ -297,12 +300,11 @@ class Likelihood(ABC):
         """Return the mean of an outcome."""
 
     def predictions(self, given: Given) -> FloatArray:
-        """Return what users see: the mean, or the probabilities of all classes."""
-        return self.class_probabilities(given) if self.joint_classes else self.mean(given.f)
+        """Return what users see: the mean, or with `joint_classes` all probabilities.
 
-    def class_probabilities(self, given: Given) -> FloatArray:
-        """Return the probabilities of all classes, in a last dimension, if `joint_classes`."""
-        raise NotImplementedError
+        The classes are then the last dimension.
+        """
+        return self.mean(given.f)
 
     @abstractmethod
     def variance(self, given: Given) -> FloatArray:

@@ -99,9 +99,6 @@ class Poisson(Likelihood):
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:
         return check_counts(y, n_rows)
 
-    def constant_warning(self, outcome: Outcome) -> str:
-        raise NotImplementedError("counts are never constant")
-
     # ---- the prior -------------------------------------------------------------------------------
 
     def leaf_sd(self, parameters: CheckedHyperparameters, outcome: Outcome) -> float:

@@ -94,12 +94,6 @@ class Gaussian(Likelihood):
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:
         return check_outcome(y, n_rows)
 
-    def constant_warning(self, outcome: Outcome) -> str:
-        return (
-            f"All {len(outcome.values)} outcomes in y are equal: the model predicts this constant "
-            "and has no uncertainty."
-        )
-
     def leaf_sd(self, parameters: CheckedHyperparameters, outcome: Outcome) -> float:
         """Let the range of y, or with heavy tails four sd(y), span 2k deviations of f."""
         spread = float(np.ptp(outcome.values)) / 4.0

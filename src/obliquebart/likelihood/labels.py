@@ -151,6 +151,17 @@ class Labels(Likelihood):
         return np.asarray(steps, dtype=np.float64)
 
 
+def check_class_numbers(y: Any, n_rows: int, n_classes: int) -> FloatArray:
+    """Return the positions of labels among the classes, as numbers for the engine."""
+    codes = np.asarray(y)
+    if codes.shape != (n_rows,) or not np.isin(codes, np.arange(n_classes)).all():
+        raise ValueError(
+            f"y must be {n_rows} numbers from 0 to {n_classes - 1}, the positions of the labels in "
+            "model.classes_."
+        )
+    return codes.astype(np.float64)
+
+
 def _warn_of_many_numbers(labels: NDArray[Any]) -> None:
     """Warn if labels look like quantities."""
     n_classes = len(np.unique(labels)) if labels.dtype.kind in "iuf" else 0

@@ -12,6 +12,7 @@ from scipy.special import log_ndtr, ndtr
 
 from obliquebart.exceptions import ClassOrderWarning, warn_caller
 from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, NoiseScalar
+from obliquebart.likelihood.labels import check_class_numbers
 from obliquebart.likelihood.probit import Probit
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters
@@ -94,13 +95,7 @@ class Ordinal(Probit):
 
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:
         """Take the numbers of classes."""
-        codes = np.asarray(y)
-        if codes.shape != (n_rows,) or not np.isin(codes, np.arange(self._n_classes)).all():
-            raise ValueError(
-                f"y must be {n_rows} numbers from 0 to {self._n_classes - 1}, the positions of the "
-                "labels in model.classes_."
-            )
-        return codes.astype(np.float64)
+        return check_class_numbers(y, n_rows, self._n_classes)
 
     def noise_prior(
         self,
@@ -121,11 +116,11 @@ class Ordinal(Probit):
 
     def variance(self, given: Given) -> FloatArray:
         """Return that of the number of the class."""
-        p = self.class_probabilities(given)
+        p = self.predictions(given)
         k = np.arange(self._n_classes)
         return np.asarray(p @ k**2.0 - (p @ k) ** 2, dtype=np.float64)
 
-    def class_probabilities(self, given: Given) -> FloatArray:
+    def predictions(self, given: Given) -> FloatArray:
         shape = np.broadcast_shapes(given.f.shape, *(cut.shape for cut in given.noise.values()))
         p = np.empty((*shape, self._n_classes))
         below: FloatArray | float = 0.0
@@ -155,7 +150,7 @@ class Ordinal(Probit):
 
     def cdf(self, y: FloatArray, given: Given) -> FloatArray:
         """Return the distribution of the number of the class."""
-        p = self.class_probabilities(given)
+        p = self.predictions(given)
         steps = [p[..., k] * np.heaviside(y - k, 0.5) for k in range(self._n_classes)]
         return np.asarray(np.sum(steps, axis=0), dtype=np.float64)
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax, softmax
 
 from obliquebart.likelihood.base import FloatArray, Given, Likelihood
+from obliquebart.likelihood.labels import check_class_numbers
 from obliquebart.likelihood.logit import Logit
 from obliquebart.model.outcome import NoiseEstimate, Outcome
 from obliquebart.model.parameters import CheckedHyperparameters
@@ -70,13 +71,7 @@ class Softmax(Logit):
 
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:
         """Take the numbers of classes."""
-        codes = np.asarray(y)
-        if codes.shape != (n_rows,) or not np.isin(codes, np.arange(self._n_classes)).all():
-            raise ValueError(
-                f"y must be {n_rows} numbers from 0 to {self._n_classes - 1}, the positions of the "
-                "labels in model.classes_."
-            )
-        return codes.astype(np.float64)
+        return check_class_numbers(y, n_rows, self._n_classes)
 
     # ---- the prior -------------------------------------------------------------------------------
 

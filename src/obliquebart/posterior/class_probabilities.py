@@ -105,7 +105,7 @@ class ClassProbabilities:
             step = max(f.shape[1] // self._n_classes, 1)
             for begin in range(0, f.shape[1], step):
                 part = f[:, begin : begin + step]
-                draws = likelihood.class_probabilities(Given(part, noise))
+                draws = likelihood.predictions(Given(part, noise))
                 start = rows.start + begin
                 yield (
                     slice(start, start + part.shape[1]),

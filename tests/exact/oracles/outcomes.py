@@ -21,6 +21,9 @@ from .compare import p_value
 from .prior import Table
 
 Arrays = dict[str, np.ndarray]
+# A statistic fails below this p-value; numbers of replicates.
+LEVEL = 1e-6
+SHORT, LONG = 4_000, 20_000
 
 
 class Case(ABC):
@@ -128,3 +131,10 @@ def p_values(case: Case, n: int, n_reference: int, seed: int) -> dict[str, float
         for name, values in ours.items()
         if np.ptp(np.concatenate([values, reference[name]])) > 0
     }
+
+
+def failures(case: Case, n: int, seed: int) -> dict[str, float]:
+    """Return the statistics that differ after n replicates, against twice as many prior draws."""
+    found = p_values(case, n, 2 * n, seed)
+    print({name: f"{p:.2g}" for name, p in found.items()})
+    return {name: p for name, p in found.items() if p < LEVEL}

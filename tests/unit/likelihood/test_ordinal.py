@@ -18,7 +18,7 @@ F = np.linspace(-6.0, 6.0, 25)[None, :]
 
 
 def test_probabilities_are_differences_of_the_normal_distribution():
-    p = ORDINAL.class_probabilities(Given(F, NOISE))
+    p = ORDINAL.predictions(Given(F, NOISE))
     limits = [-np.inf, *CUTS, np.inf]
     expected = np.diff(stats.norm.cdf(np.array(limits) - F[..., None]), axis=-1)
     np.testing.assert_allclose(p, expected, atol=1e-15)
@@ -28,7 +28,7 @@ def test_probabilities_are_differences_of_the_normal_distribution():
 def test_log_probabilities_are_right_far_out():
     for k in range(4):
         log_p = ORDINAL.log_density(np.full(F.shape[1], float(k)), Given(F, NOISE))
-        p = ORDINAL.class_probabilities(Given(F, NOISE))[..., k]
+        p = ORDINAL.predictions(Given(F, NOISE))[..., k]
         is_large = p > 1e-8
         np.testing.assert_allclose(log_p[is_large], np.log(p[is_large]), rtol=1e-6)
     far = ORDINAL.log_density(np.array([1.0]), Given(np.array([[40.0]]), NOISE))
@@ -47,7 +47,7 @@ def test_new_outcomes_follow_the_probabilities():
     f = np.full((1, 40_000), 0.4)
     y = ORDINAL.simulate(Given(f, NOISE), np.random.RandomState(0))
     count = np.bincount(y[0].astype(int), minlength=4)
-    p = ORDINAL.class_probabilities(Given(f[:, :1], NOISE))[0, 0]
+    p = ORDINAL.predictions(Given(f[:, :1], NOISE))[0, 0]
     assert stats.chisquare(count, p * f.size).pvalue > 1e-4
     variance = ORDINAL.variance(Given(f[:, :1], NOISE))[0, 0]
     assert abs(y.var() - variance) < 0.05
@@ -66,8 +66,6 @@ def test_the_settings_say_how_many_classes_there_are():
     assert not likelihood.fits(np.arange(4))
     assert likelihood_of("probit", {}) is LIKELIHOODS["probit"]
     assert not LIKELIHOODS["probit"].joint_classes
-    with pytest.raises(NotImplementedError):
-        LIKELIHOODS["probit"].class_probabilities(Given(F, {}))
 
 
 def test_cuts_of_a_file_must_increase():
