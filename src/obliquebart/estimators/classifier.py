@@ -31,7 +31,8 @@ from obliquebart.model.parameters import (
 from obliquebart.posterior.arviz import Observed, to_arviz
 from obliquebart.posterior.class_arviz import classes_to_arviz
 from obliquebart.posterior.class_probabilities import ClassProbabilities
-from obliquebart.posterior.posterior import FloatArray, Posterior, check_quantiles
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.posterior.predictions import FloatArray, check_quantiles
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
 from obliquebart.table.frames import category_order

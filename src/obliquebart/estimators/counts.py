@@ -32,7 +32,7 @@ from obliquebart.model.parameters import (
 from obliquebart.model.seen_rows import Keys
 from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.arviz import Observed, to_arviz
-from obliquebart.posterior.posterior import FloatArray, check_quantiles
+from obliquebart.posterior.predictions import FloatArray, check_quantiles
 from obliquebart.table import Encoding
 from obliquebart.table.dask import map_rows
 from obliquebart.table.frames import read_table, without_column

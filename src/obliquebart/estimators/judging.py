@@ -13,7 +13,8 @@ from obliquebart.exceptions import ConvergenceWarning, warn_caller
 from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.convergence import SMALLEST_CHAIN
 from obliquebart.posterior.diagnostics import ModelSummary, diagnose_all
-from obliquebart.posterior.posterior import FloatArray, Posterior
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.posterior.predictions import FloatArray
 from obliquebart.posterior.verdict import examine_all, reach_verdict
 from obliquebart.validation import check_weights
 

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from obliquebart.estimators.base import ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
+from obliquebart.estimators.simulating import Simulating
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.parameters import (
     CATEGORICAL_FEATURES,
@@ -21,9 +22,9 @@ from obliquebart.model.parameters import (
     RUN_LENGTHS,
 )
 from obliquebart.posterior.arviz import Observed, to_arviz
-from obliquebart.posterior.posterior import FloatArray, check_quantiles
+from obliquebart.posterior.predictions import FloatArray, check_quantiles
 from obliquebart.table.dask import map_rows
-from obliquebart.validation import check_count, check_number, check_seed
+from obliquebart.validation import check_number
 
 Kind = Literal["outcome", "mean"]
 LENGTH = RUN_LENGTHS["regression"]
@@ -34,7 +35,7 @@ NOISE_LIKELIHOODS = {"student_t": "learned_t", "varying": "varying_noise"}
 
 
 @with_shared_parameters
-class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
+class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
     """Regression by a sum of Bayesian trees with oblique rules.
 
     The model is y ~ N(f(x), sigma² / weight), where f is a sum of small trees. Each rule of a tree
@@ -255,26 +256,3 @@ class ObliqueBARTRegressor(RegressorMixin, ObliqueBART):
         tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
         noise, interval = self.posterior_.noise(X, (tail, 1.0 - tail), n_jobs=self.n_jobs)
         return (noise, interval) if return_interval else noise
-
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Return draws of new outcomes from the posterior predictive distribution.
-
-        Each column is one joint draw: the same ensemble at all rows, and independent noise.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, n_features)
-            Rows to predict.
-        n_samples : int, default=1
-            Draws per row.
-        random_state : int, RandomState or None, default=None
-            An int gives the same draws in every call.
-
-        Returns
-        -------
-        ndarray of shape (n, n_samples)
-        """
-        check_is_fitted(self)
-        n_samples = check_count("n_samples", n_samples, 1)
-        rng = check_seed(random_state)
-        return self.posterior_.sample_y(X, n_samples, rng, n_jobs=self.n_jobs)

@@ -15,6 +15,7 @@ from obliquebart import _core
 from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART, RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
+from obliquebart.estimators.simulating import Simulating
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.calibration import calibrate
 from obliquebart.model.concordance import concordance
@@ -30,16 +31,14 @@ from obliquebart.model.parameters import (
 from obliquebart.model.times import NO_LIMIT, read_times
 from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.arviz import Observed, to_arviz
-from obliquebart.posterior.posterior import FloatArray, check_quantiles
+from obliquebart.posterior.predictions import FloatArray, check_quantiles
 from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.survival import SurvivalCurve, log_densities, survival_at
 from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import (
     check_choice,
-    check_count,
     check_number,
-    check_seed,
     check_weights,
 )
 
@@ -53,7 +52,7 @@ N_TIMES = 100
 
 
 @with_shared_parameters
-class ObliqueBARTSurvival(ObliqueBART):
+class ObliqueBARTSurvival(Simulating, ObliqueBART):
     """Survival analysis by a sum of Bayesian trees with oblique rules.
 
     The model is that of accelerated failure times, log T = f(x) + sigma e, where T is the time
@@ -371,28 +370,9 @@ class ObliqueBARTSurvival(ObliqueBART):
             "risk": self.predict(X),
         }
 
-    def sample_y(self, X: Any, n_samples: int = 1, random_state: RandomState = None) -> FloatArray:
-        """Return draws of times from the posterior predictive distribution, without censoring.
-
-        Each column is one joint draw: the same ensemble at all rows, and independent noise.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n, n_features)
-            Rows to predict.
-        n_samples : int, default=1
-            Draws per row.
-        random_state : int, RandomState or None, default=None
-            An int gives the same draws in every call.
-
-        Returns
-        -------
-        ndarray of shape (n, n_samples)
-        """
-        check_is_fitted(self)
-        n_samples = check_count("n_samples", n_samples, 1)
-        rng = check_seed(random_state)
-        return _to_time(self.posterior_.sample_y(X, n_samples, rng, n_jobs=self.n_jobs))
+    def _in_users_units(self, outcomes: FloatArray) -> FloatArray:
+        """Return times, without censoring, of log times."""
+        return _to_time(outcomes)
 
     def score(self, X: Any, y: Any) -> float:
         """Return Harrell's concordance of the risk scores of `predict`.

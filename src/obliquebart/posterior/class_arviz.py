@@ -18,7 +18,8 @@ from obliquebart.posterior.arviz import (
 )
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.diagnostics import choose_rows
-from obliquebart.posterior.posterior import FloatArray, Posterior
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.posterior.predictions import FloatArray
 
 # Rounded probabilities can be 0, which has no logarithm.
 SMALLEST = np.finfo(np.float64).tiny

@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from obliquebart.likelihood import Given
-from obliquebart.posterior.posterior import FloatArray, Posterior, require_draws_memory
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.posterior.predictions import FloatArray, require_draws_memory
 from obliquebart.table.encoded import EncodedTable
 
 

@@ -11,7 +11,8 @@ from scipy.special import logsumexp
 
 from obliquebart.likelihood import Given
 from obliquebart.likelihood.survival import LogNormal
-from obliquebart.posterior.posterior import Posterior, require_draws_memory
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.posterior.predictions import require_draws_memory
 from obliquebart.table.encoded import EncodedTable
 
 FloatArray = NDArray[np.float64]

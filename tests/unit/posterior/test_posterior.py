@@ -9,7 +9,7 @@ import pytest
 from scipy.stats import norm
 
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
-from obliquebart.posterior import posterior
+from obliquebart.posterior import predictions
 from obliquebart.posterior.draws import take_draws
 from obliquebart.posterior.joining import equal_chains
 from obliquebart.sampling import memory
@@ -122,7 +122,7 @@ def test_latent_draws_give_the_probabilities(data, classifier):
 def test_block_size_does_not_matter(data, model, classifier, numbers, monkeypatch):
     x, _ = data
     f, p = model.posterior_.predict(x), classifier.predict_proba(x, return_draws=True)
-    monkeypatch.setattr(posterior, "BLOCK_NUMBERS", numbers)
+    monkeypatch.setattr(predictions, "BLOCK_NUMBERS", numbers)
     np.testing.assert_array_equal(model.posterior_.predict(x), f)
     np.testing.assert_array_equal(classifier.predict_proba(x, return_draws=True), p)
 
