@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from inspect import cleandoc
-from typing import Any, NamedTuple, Protocol, cast
+from typing import Any, Protocol, cast
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -24,6 +24,16 @@ from obliquebart.explain.evaluation import (
     evaluate,
 )
 from obliquebart.explain.survival import SurvivalEvaluation
+from obliquebart.plots.class_checks import (
+    MAX_POINTS,
+    N_BINS,
+    fit_of_several,
+    fit_of_two,
+    outcome_name,
+    reliability,
+    residuals_of_classes,
+    spread,
+)
 from obliquebart.plots.style import (
     ACCENT,
     INK,
@@ -33,20 +43,14 @@ from obliquebart.plots.style import (
     legend_above,
     line_styles,
     new_axes,
-    short_name,
 )
-from obliquebart.plots.subject import class_position, short_probability_of
+from obliquebart.plots.subject import class_position
 from obliquebart.plots.ticks import plain_ticks
 
 __all__ = ["calibration", "coverage", "fit", "residuals"]
 
-# More points than this would overlap too much.
-MAX_POINTS = 400
-N_BINS = 10
 # Noise that differs less than this between rows is the same for all of them.
 SAME_NOISE = 1e-6
-# Groups of probabilities with fewer rows are too noisy.
-SMALLEST_GROUP = 10
 # Names of so many groups of rows, by increasing risk.
 RISKS = {
     1: ["all rows"],
@@ -162,13 +166,13 @@ def fit(evaluation: Evaluation, ax: Axes) -> None:
     elif isinstance(evaluation, SurvivalEvaluation):
         _fit_of_times(evaluation, ax)
     elif len(evaluation.classes) == 2:
-        _fit_of_two_classes(evaluation, ax)
+        fit_of_two(evaluation, ax)
     else:
-        _fit_of_classes(evaluation, ax)
+        fit_of_several(evaluation, ax)
 
 
 def _fit_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
-    some = _spread(len(evaluation.y))
+    some = spread(len(evaluation.y))
     mean, observed = evaluation.mean[some], evaluation.y[some]
     low, high = evaluation.low[some], evaluation.high[some]
     inside = evaluation.covered[some]
@@ -192,7 +196,7 @@ def _fit_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
     )
     ends = [min(mean.min(), observed.min()), max(mean.max(), observed.max())]
     ax.plot(ends, ends, color=INK, lw=1.0, ls="--")
-    name = _name(evaluation)
+    name = outcome_name(evaluation)
     label_axes(ax, x=f"predicted {name}", y=f"observed {name}")
     plain_ticks(ax, x="number", y="number")
     legend_above(ax)
@@ -211,67 +215,10 @@ def _fit_of_times(evaluation: SurvivalEvaluation, ax: Axes) -> None:
         ax.plot(x, mean, lw=2, label=f"{name} ({curve.n_rows} rows)", **style)
         ax.plot(x, observed, lw=1.2, color=INK, drawstyle="steps-post")
     ax.plot([], [], lw=1.2, color=INK, label="observed (Kaplan-Meier)")
-    label_axes(ax, x=_name(evaluation), y="probability of a later event")
+    label_axes(ax, x=outcome_name(evaluation), y="probability of a later event")
     ax.set(xlim=(0.0, x[-1]), ylim=(0.0, 1.02))
     plain_ticks(ax, x="number", y="percent")
     legend_above(ax)
-
-
-def _fit_of_two_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
-    order = np.argsort(evaluation.probability[:, 1], kind="stable")
-    order = order[_spread(len(order))]
-    rank = np.arange(len(order))
-    mean = evaluation.probability[order, 1]
-    ax.fill_between(
-        rank,
-        evaluation.low[order, 1],
-        evaluation.high[order, 1],
-        color=ACCENT,
-        alpha=0.3,
-        lw=0,
-        label=f"{evaluation.coverage:.0%} interval",
-    )
-    ax.plot(rank, mean, color=ACCENT, lw=2, label="prediction")
-    for code, height, face in ((1, 1.05, INK), (0, -0.05, "none")):
-        has = evaluation.codes[order] == code
-        ax.plot(
-            rank[has],
-            np.full(int(has.sum()), height),
-            "|" if face == INK else "o",
-            ms=7 if face == INK else 3.5,
-            mfc=face,
-            mec=INK,
-            mew=0.8,
-            label=f"is {short_name(str(evaluation.classes[code]))}",
-        )
-    shown = short_probability_of(evaluation.classes[1], evaluation.target)
-    label_axes(ax, x="rows, sorted by probability", y=shown)
-    ax.set_ylim(-0.12, 1.12)
-    plain_ticks(ax, y="percent")
-    ax.set_xticks([])
-    legend_above(ax)
-
-
-def _fit_of_classes(evaluation: ClassEvaluation, ax: Axes) -> None:
-    shown = [code for code in range(len(evaluation.classes)) if (evaluation.codes == code).any()]
-    groups = [evaluation.probability[evaluation.codes == code, code] for code in shown]
-    low, first, median, third, high = (
-        [float(np.quantile(group, q)) for group in groups] for q in (0.05, 0.25, 0.5, 0.75, 0.95)
-    )
-    position = np.arange(len(shown))
-    ax.hlines(position, low, high, color=ACCENT, lw=1.5, label="90% of rows")
-    ax.hlines(position, first, third, color=ACCENT, lw=7, alpha=0.6, label="half")
-    ax.plot(median, position, "o", color=INK, ms=6, label="median")
-    names = [
-        f"{short_name(str(evaluation.classes[code]))} ({len(group)})"
-        for code, group in zip(shown, groups, strict=True)
-    ]
-    ax.set_yticks(position, names)
-    label_axes(ax, x=f"probability of the true {_name(evaluation)}")
-    ax.set_xlim(-0.02, 1.02)
-    plain_ticks(ax, x="percent")
-    ax.set_ylim(len(shown) - 0.5, -0.5)
-    legend_above(ax, 3)
 
 
 @_class_drawing
@@ -287,7 +234,7 @@ def residuals(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
         raise ValueError("Censored times have no residuals: use plots.calibration.")
     ax.axhline(0.0, color=INK, lw=1.0, ls="--")
     if isinstance(evaluation, ClassEvaluation):
-        _residuals_of_classes(evaluation, ax, code)
+        residuals_of_classes(evaluation, ax, code)
     elif isinstance(evaluation, CountEvaluation):
         _residuals_of_counts(evaluation, ax)
     else:
@@ -295,7 +242,7 @@ def residuals(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
 
 
 def _residuals_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None:
-    some = _spread(len(evaluation.y), 2 * MAX_POINTS)
+    some = spread(len(evaluation.y), 2 * MAX_POINTS)
     order = np.argsort(evaluation.mean, kind="stable")
     groups = [g for g in np.array_split(order, N_BINS) if len(g)]
     middle = [np.median(evaluation.mean[group]) for group in groups]
@@ -318,14 +265,14 @@ def _residuals_of_regression(evaluation: RegressionEvaluation, ax: Axes) -> None
         lw=2,
         label="median of a tenth of the rows",
     )
-    name = _name(evaluation)
+    name = outcome_name(evaluation)
     label_axes(ax, x=f"predicted {name}", y=f"{name}, observed - predicted")
     plain_ticks(ax, x="number", y="number")
     legend_above(ax)
 
 
 def _residuals_of_counts(evaluation: CountEvaluation, ax: Axes) -> None:
-    some = _spread(len(evaluation.y), 2 * MAX_POINTS)
+    some = spread(len(evaluation.y), 2 * MAX_POINTS)
     scaled = evaluation.residual / evaluation.sd
     ax.axhspan(-2, 2, color=INK, alpha=0.08, lw=0, label="±2 sd of a count")
     ax.plot(evaluation.mean[some], scaled[some], "o", ms=3, color=ACCENT, alpha=0.6)
@@ -341,20 +288,9 @@ def _residuals_of_counts(evaluation: CountEvaluation, ax: Axes) -> None:
         lw=2,
         label="mean of a tenth of the rows",
     )
-    name = _name(evaluation)
+    name = outcome_name(evaluation)
     label_axes(ax, x=f"predicted {name}", y=f"{name}, (observed - predicted) / sd")
     plain_ticks(ax, x="number", y="number")
-    legend_above(ax)
-
-
-def _residuals_of_classes(evaluation: ClassEvaluation, ax: Axes, code: int | None) -> None:
-    groups = _groups(evaluation, code)
-    mean, share = groups.mean, groups.share
-    error = np.sqrt(np.maximum(mean * (1.0 - mean), 1e-12) / groups.size)
-    ax.fill_between(mean, -2 * error, 2 * error, color=INK, alpha=0.1, lw=0, label="chance")
-    ax.plot(mean, share - mean, "o-", color=ACCENT, label="a group of rows")
-    label_axes(ax, x=f"predicted {_probability(evaluation, code)}", y="true share - predicted")
-    plain_ticks(ax, x="percent", y="percent")
     legend_above(ax)
 
 
@@ -371,7 +307,7 @@ def calibration(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
     spread evenly over the probabilities it may have.
     """
     if isinstance(evaluation, ClassEvaluation):
-        _reliability(evaluation, ax, code)
+        reliability(evaluation, ax, code)
         return
     edges = np.linspace(0.0, 1.0, N_BINS + 1)
     if isinstance(evaluation, SurvivalEvaluation):
@@ -397,34 +333,13 @@ def _pit_histogram(
     )
     ax.axhspan(low, high, color=INK, alpha=0.12, lw=0, label="95% if the model is correct")
     ax.axhline(1.0, color=INK, lw=1.0, ls="--")
-    name = _name(evaluation)
+    name = outcome_name(evaluation)
     label_axes(
         ax, x=f"predicted probability of a value below the observed {name}", y="rows / expected"
     )
     ax.set_xlim(0.0, 1.0)
     plain_ticks(ax, x="percent", y="number")
     ax.set_ylim(0.0, 1.05 * max(float(counts.max()) * N_BINS / n_rows, high))
-    legend_above(ax)
-
-
-def _reliability(evaluation: ClassEvaluation, ax: Axes, code: int | None) -> None:
-    groups = _groups(evaluation, code)
-    end = min(1.0, 1.08 * max(groups.mean.max(), groups.share.max(), groups.high.max()))
-    ax.plot([0, end], [0, end], color=INK, lw=1.0, ls="--")
-    ax.fill_between(
-        groups.mean,
-        groups.low,
-        groups.high,
-        color=INK,
-        alpha=0.12,
-        lw=0,
-        label="95% if the model is correct",
-    )
-    ax.plot(groups.mean, groups.share, "o-", color=ACCENT, ms=6, label="a group of rows")
-    margin = 0.02 * end
-    label_axes(ax, x=f"predicted {_probability(evaluation, code)}", y="true share of the group")
-    ax.set(xlim=(-margin, end + margin), ylim=(-margin, end + margin))
-    plain_ticks(ax, x="percent", y="percent")
     legend_above(ax)
 
 
@@ -455,59 +370,3 @@ def coverage(evaluation: RegressionEvaluation | SurvivalEvaluation, ax: Axes) ->
     ax.set(xlim=(0.0, 1.0), ylim=(0.0, 1.0))
     plain_ticks(ax, x="percent", y="percent")
     legend_above(ax)
-
-
-def _spread(n_rows: int, n_points: int = MAX_POINTS) -> NDArray[np.intp]:
-    return np.unique(np.linspace(0, n_rows - 1, min(n_rows, n_points)).round().astype(np.intp))
-
-
-def _name(evaluation: Evaluation) -> str:
-    nameless = {ClassEvaluation: "class", SurvivalEvaluation: "time"}
-    return short_name(evaluation.target or nameless.get(type(evaluation), "y"))
-
-
-def _probability(evaluation: ClassEvaluation, code: int | None) -> str:
-    if code is None and len(evaluation.classes) != 2:
-        return f"probability of each {_name(evaluation)}"
-    return short_probability_of(evaluation.classes[1 if code is None else code], evaluation.target)
-
-
-class _Groups(NamedTuple):
-    """Groups of rows with similar probabilities, sorted by probability."""
-
-    mean: FloatArray
-    """Mean probability."""
-    share: FloatArray
-    """Share of rows that have the class."""
-    size: FloatArray
-    """Rows."""
-    low: FloatArray
-    """2.5% quantile of the share under a correct model."""
-    high: FloatArray
-    """97.5% quantile of the share under a correct model."""
-
-
-def _groups(evaluation: ClassEvaluation, code: int | None) -> _Groups:
-    """Divide the range of the probabilities into ten groups and merge groups of too few rows.
-
-    Groups of equal size would cluster where most probabilities are, usually near zero.
-    """
-    probability, true = evaluation.pairs(code)
-    edges = np.linspace(probability.min(), probability.max(), N_BINS + 1)[1:-1]
-    order = np.argsort(probability, kind="stable")
-    number = np.searchsorted(edges, probability[order], side="right")
-    groups: list[NDArray[np.intp]] = []
-    for bin_number in range(N_BINS):
-        rows = order[number == bin_number]
-        if groups and (len(groups[-1]) < SMALLEST_GROUP or len(rows) == 0):
-            groups[-1] = np.concatenate([groups[-1], rows])
-        else:
-            groups.append(rows)
-    if len(groups) > 1 and len(groups[-1]) < SMALLEST_GROUP:
-        *groups, before, last = groups
-        groups.append(np.concatenate([before, last]))
-    mean = np.array([probability[group].mean() for group in groups])
-    share = np.array([true[group].mean() for group in groups])
-    size = np.array([len(group) for group in groups], dtype=np.float64)
-    low, high = (binom.ppf(q, size, mean) / size for q in (0.025, 0.975))
-    return _Groups(mean, share, size, low, high)
