@@ -33,6 +33,18 @@ bool splits_levels(const CellGeometry& geometry, const RulePools& pools, const T
   return ok;
 }
 
+// Whether all columns of the continuous rules are below this number.
+bool sees_columns(const RulePools& pools, const Tree& tree, std::int64_t p_cont) {
+  bool ok = true;
+  tree.for_each_decision([&](int i) {
+    const Rule& rule = tree.node(i).rule;
+    if (rule.kind != RuleKind::continuous) return;
+    const PhiEntry* phi = pools.phi.at(rule.offset);
+    for (std::uint32_t k = 0; k < rule.n_items; ++k) ok &= phi[k].column < p_cont;
+  });
+  return ok;
+}
+
 // Trees of one shape: numbers of rows from one to the other, below these nodes.
 void copy_row_counts(const Tree& from, int i, Tree& to, int k) {
   to.node(k).n_rows = from.node(i).n_rows;
@@ -64,7 +76,7 @@ void RoutePlan::clear(std::size_t n_terms) {
 }
 
 Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, bool has_rows)
-    : data(table),
+    : data(table.without_last(given.hidden_columns)),
       settings(given),
       trees(static_cast<std::size_t>(settings.n_trees), Tree(data.n_rows())),
       leaf_sd(settings.leaf.leaf_sd),
@@ -229,13 +241,13 @@ void Ensemble::shift_outputs(double shift) {
 // ---- trees taken out and put back --------------------------------------------------------------
 
 Draws Ensemble::to_draws() const {
-  Draws out(settings.n_trees, data.p_cont(), data.n_levels());
+  Draws out(settings.n_trees, data.p_cont_of_table(), data.n_levels());
   out.keep(data, pools, trees, {});
   return out;
 }
 
 void Ensemble::save_trees(TreesRecord& record) const {
-  record.trees.clear(settings.n_trees, data.p_cont(), data.n_levels());
+  record.trees.clear(settings.n_trees, data.p_cont_of_table(), data.n_levels());
   record.trees.keep(data, pools, trees, {});
   record.leaf_code.clear();
   for (const Tree& tree : trees)
@@ -246,7 +258,7 @@ void Ensemble::check_trees(const TreesRecord& record) const {
   const Draws& from = record.trees;
   require(from.n_draws() == 1, "must hold one ensemble");
   require(from.n_trees() == settings.n_trees, "has another number of trees");
-  require(from.p_cont() == data.p_cont() && from.n_levels() == data.n_levels(),
+  require(from.p_cont() == data.p_cont_of_table() && from.n_levels() == data.n_levels(),
           "has other columns");
   require(record.leaf_code.size() == from.arrays().outputs.size(),
           "has another number of leaf codes than of leaves");
@@ -265,6 +277,8 @@ void Ensemble::check_trees(const TreesRecord& record) const {
     first += n_leaves;
     require(splits_levels(proposer.geometry(), scratch, tree, words),
             "a categorical rule does not split the levels of its node");
+    require(sees_columns(scratch, tree, data.p_cont()),
+            "a rule has a column that its ensemble does not see");
   }
 }
 

@@ -42,11 +42,11 @@ struct RoutePlan {
 
 struct Ensemble {
   // Without rows it has room for the state's values only, not for the leaf codes of the rows.
-  Ensemble(const Data& data, const EnsembleSettings& settings, bool has_rows = true);
+  Ensemble(const Data& table, const EnsembleSettings& settings, bool has_rows = true);
   Ensemble(const Ensemble&) = delete;
   Ensemble& operator=(const Ensemble&) = delete;
 
-  const Data& data;
+  const Data data;  // without the columns that the rules do not see
   const EnsembleSettings settings;
 
   // ---- state ----

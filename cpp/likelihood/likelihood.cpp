@@ -3,30 +3,10 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "base/lanes.h"
 #include "base/planted_bugs.h"
+#include "likelihood/row_sums.h"
 
 namespace obart {
-namespace {
-
-// In double, in lanes and blocks of fixed order: the sums of what `add` gives for each row.
-template <int N, class Add>
-void sum_rows(std::int64_t n_padded, double (&total)[N], const Add& add) {
-  for (std::int64_t start = 0; start < n_padded; start += kBlockRows) {
-    double lane[N][kLanes] = {};
-    const std::int64_t end = std::min(start + kBlockRows, n_padded);
-    for (std::int64_t i = start; i < end; i += kLanes)
-      for (int l = 0; l < kLanes; ++l) add(static_cast<std::size_t>(i + l), l, lane);
-    for (int k = 0; k < N; ++k) {
-      for (int width = kLanes / 2; width >= 1; width /= 2)
-        for (int l = 0; l < width; ++l) lane[k][l] += lane[k][l + width];
-      total[k] += lane[k][0];
-    }
-  }
-}
-
-}  // namespace
-
 double Likelihood::draw_prior_sigma(Rng& rng) const {
   return settings_.sigma_fixed ? settings_.sigma : draw_sigma(0.0, 0.0, rng);
 }
@@ -41,7 +21,7 @@ double Likelihood::draw_sigma(double n_rows, double squares, Rng& rng, double un
 }
 
 void Likelihood::set_weights(const double* weights, Ensembles& ensembles) {
-  if (ensembles.size() > 1)
+  if (n_ensembles() > 1)
     throw std::invalid_argument("the likelihood " + settings_.name + " takes no weights");
   ensembles[0].set_weights(weights);
 }

@@ -28,6 +28,12 @@
   X(negative_binomial)       \
   X(log_normal)              \
   X(log_logistic)            \
+  X(causal_gaussian)         \
+  X(causal_student_t)        \
+  X(causal_learned_t)        \
+  X(causal_varying_noise)    \
+  X(causal_probit)           \
+  X(causal_weighted_probit)  \
   X(none)
 
 namespace obart {
@@ -78,6 +84,9 @@ class Likelihood {
   // Before the trees of ensemble e are updated: writes its target and its residual, and its weights
   // if the likelihood has its own. Here latents are drawn.
   virtual void prepare(Ensembles&, std::size_t /*e*/, double /*sigma*/, Rng&) {}
+
+  // Brings the weights of the first ensemble up to date, where they depend on another.
+  virtual void write_weights(Ensembles&) const {}
 
   // After the trees of all ensembles: draws sigma, and scales of its own.
   virtual void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) = 0;

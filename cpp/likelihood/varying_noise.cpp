@@ -60,6 +60,14 @@ class VaryingNoise final : public Likelihood {
     write_weights(ensembles);
   }
 
+  void write_weights(Ensembles& ensembles) const override {
+    float* weight = ensembles[0].weight.data();
+    for (std::size_t row = 0; row < given_.size(); ++row) {
+      const double w = OBART_BUG(varying_weights_dropped) ? 1.0 : given_[row];
+      weight[row] = static_cast<float>(w * latent_[row] * factor(ensembles[1], row));
+    }
+  }
+
   double draw_prior_sigma(Rng& rng) const override {
     if (settings().sigma_fixed) return settings().sigma;
     return draw_sigma(0.0, 0.0, rng, learned_ ? LearnedDf::usual_scale(df_) : 1.0);
@@ -97,14 +105,6 @@ class VaryingNoise final : public Likelihood {
     for (std::size_t row = 0; row < given_.size(); ++row) {
       const double z2 = scale * squared_error(ensembles, row);
       latent_[row] = rng.gamma(shape) / (0.5 * (df_ + z2));
-    }
-  }
-
-  void write_weights(Ensembles& ensembles) const {
-    float* weight = ensembles[0].weight.data();
-    for (std::size_t row = 0; row < given_.size(); ++row) {
-      const double w = OBART_BUG(varying_weights_dropped) ? 1.0 : given_[row];
-      weight[row] = static_cast<float>(w * latent_[row] * factor(ensembles[1], row));
     }
   }
 

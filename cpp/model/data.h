@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <stdexcept>
 #include <vector>
 
@@ -24,9 +25,10 @@ class Data {
       : n_rows_(n_rows),
         n_padded_((n_rows + kGroupRows - 1) / kGroupRows * kGroupRows),
         p_cont_(p_cont),
+        p_cont_of_table_(p_cont),
         p_cat_(p_cat),
-        cont_(static_cast<std::size_t>(p_cont * n_padded_)),
-        cat_(static_cast<std::size_t>(p_cat * n_padded_)),
+        cont_(make_columns<float>(p_cont)),
+        cat_(make_columns<std::uint32_t>(p_cat)),
         n_levels_(std::move(n_levels)),
         has_missing_(static_cast<std::size_t>(p_cont), 0) {
     if (static_cast<std::int64_t>(n_levels_.size()) != p_cat)
@@ -36,14 +38,14 @@ class Data {
         throw std::invalid_argument("order must have numbers of rows");
     const auto from = [&](std::int64_t i) { return order != nullptr ? order[i] : i; };
     for (std::int64_t j = 0; j < p_cont; ++j) {
-      float* column = cont_.data() + j * n_padded_;
+      float* column = cont_->data() + j * n_padded_;
       for (std::int64_t i = 0; i < n_rows; ++i) {
         column[i] = x_cont[j * n_rows + from(i)];
         if (std::isnan(column[i])) has_missing_[static_cast<std::size_t>(j)] = 1;
       }
     }
     for (std::int64_t j = 0; j < p_cat; ++j) {
-      std::uint32_t* column = cat_.data() + j * n_padded_;
+      std::uint32_t* column = cat_->data() + j * n_padded_;
       const std::uint32_t levels = n_levels_[static_cast<std::size_t>(j)];
       for (std::int64_t i = 0; i < n_rows; ++i) {
         const std::uint32_t code = x_cat[j * n_rows + from(i)];
@@ -56,10 +58,17 @@ class Data {
   static Data without_columns(std::int64_t n_rows, std::int64_t p_cont,
                               std::vector<std::uint32_t> n_levels) {
     Data data(n_rows, 0, nullptr, 0, nullptr, {});
-    data.p_cont_ = p_cont;
+    data.p_cont_ = data.p_cont_of_table_ = p_cont;
     data.p_cat_ = static_cast<std::int64_t>(n_levels.size());
     data.n_levels_ = std::move(n_levels);
     data.has_missing_.resize(static_cast<std::size_t>(p_cont), 0);
+    return data;
+  }
+
+  // The same table, whose columns it shares, for rules that do not see its last continuous columns.
+  Data without_last(std::int64_t n_columns) const {
+    Data data(*this);
+    data.p_cont_ = std::max<std::int64_t>(p_cont_ - n_columns, 0);
     return data;
   }
 
@@ -68,17 +77,25 @@ class Data {
   std::int64_t n_groups() const { return n_padded_ / kGroupRows; }
   std::int64_t n_blocks() const { return count_blocks(n_groups()); }
   std::int64_t p_cont() const { return p_cont_; }
+  std::int64_t p_cont_of_table() const { return p_cont_of_table_; }  // hidden ones too
   std::int64_t p_cat() const { return p_cat_; }
-  const float* cont(std::int64_t j) const { return cont_.data() + j * n_padded_; }
-  const std::uint32_t* cat(std::int64_t j) const { return cat_.data() + j * n_padded_; }
+  const float* cont(std::int64_t j) const { return cont_->data() + j * n_padded_; }
+  const std::uint32_t* cat(std::int64_t j) const { return cat_->data() + j * n_padded_; }
   std::uint32_t n_levels(std::int64_t j) const { return n_levels_[static_cast<std::size_t>(j)]; }
   const std::vector<std::uint32_t>& n_levels() const { return n_levels_; }
   bool has_missing(std::int64_t j) const { return has_missing_[static_cast<std::size_t>(j)] != 0; }
 
  private:
-  std::int64_t n_rows_, n_padded_, p_cont_, p_cat_;
-  AlignedBuffer<float> cont_;
-  AlignedBuffer<std::uint32_t> cat_;
+  template <class T>
+  using Columns = std::shared_ptr<AlignedBuffer<T>>;
+  template <class T>
+  Columns<T> make_columns(std::int64_t n_columns) const {
+    return std::make_shared<AlignedBuffer<T>>(static_cast<std::size_t>(n_columns * n_padded_));
+  }
+
+  std::int64_t n_rows_, n_padded_, p_cont_, p_cont_of_table_, p_cat_;
+  Columns<float> cont_;
+  Columns<std::uint32_t> cat_;
   std::vector<std::uint32_t> n_levels_;
   std::vector<std::uint8_t> has_missing_;
 };

@@ -29,6 +29,7 @@ void EnsembleSettings::verify() const {
   require(depth.beta >= 0.0 && depth.beta < 1e6, "beta must be finite and not negative");
   require(depth.max_depth >= 0 && depth.max_depth <= 250, "max_depth must be in 0..250");
   require(min_samples_leaf >= 0, "min_samples_leaf must not be negative");
+  require(hidden_columns >= 0, "hidden_columns must not be negative");
   require(leaf.leaf_sd > 0.0 && leaf.leaf_sd < 1e300, "leaf_sd must be positive and finite");
   require(leaf.leaf_sd_fixed || (leaf.leaf_shape > 0.0 && leaf.leaf_rate > 0.0),
           "leaf_shape and leaf_rate must be positive");

@@ -58,6 +58,7 @@ struct MoveSettings {
 struct EnsembleSettings {
   std::int64_t n_trees = 200;
   std::int64_t min_samples_leaf = 1;
+  std::int64_t hidden_columns = 0;  // so many of the last continuous columns are in no rule
   DepthSettings depth;
   RuleSettings rules;
   LeafSettings leaf;

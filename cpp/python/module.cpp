@@ -87,6 +87,7 @@ void bind_ensemble_settings(Class& c, Get ensemble) {
   const auto moves = [=](Owner& s) -> auto& { return ensemble(s).moves; };
   bind_part(c, "n_trees", ensemble, &EnsembleSettings::n_trees);
   bind_part(c, "min_samples_leaf", ensemble, &EnsembleSettings::min_samples_leaf);
+  bind_part(c, "hidden_columns", ensemble, &EnsembleSettings::hidden_columns);
   bind_part(c, "alpha", depth, &DepthSettings::alpha);
   bind_part(c, "beta", depth, &DepthSettings::beta);
   bind_part(c, "max_depth", depth, &DepthSettings::max_depth);

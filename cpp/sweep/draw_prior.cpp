@@ -1,6 +1,7 @@
 #include "sweep/draw_prior.h"
 
 #include <cmath>
+#include <deque>
 #include <memory>
 #include <stdexcept>
 
@@ -15,12 +16,12 @@ namespace {
 // Draws the trees of one ensemble, without outputs.
 class TreeSimulator {
  public:
-  TreeSimulator(const Data& data, const EnsembleSettings& settings)
-      : data_(data),
+  TreeSimulator(const Data& table, const EnsembleSettings& settings)
+      : data_(table.without_last(settings.hidden_columns)),
         settings_(settings),
         depth_prior_(settings.depth),
-        rule_prior_(data, settings),
-        geometry_(data.p_cont(), data.n_levels()) {}
+        rule_prior_(data_, settings),
+        geometry_(data_.p_cont(), data_.n_levels()) {}
 
   std::vector<double> theta;
   std::vector<Tree> trees;
@@ -42,7 +43,7 @@ class TreeSimulator {
 
   EnsembleDraw draw_outputs(Rng& rng) {
     const LeafSettings& leaf = settings_.leaf;
-    EnsembleDraw out{Draws(settings_.n_trees, data_.p_cont(), data_.n_levels()), theta,
+    EnsembleDraw out{Draws(settings_.n_trees, data_.p_cont_of_table(), data_.n_levels()), theta,
                      leaf.leaf_sd};
     if (!leaf.leaf_sd_fixed) out.leaf_sd = std::sqrt(leaf.leaf_rate / rng.gamma(leaf.leaf_shape));
     std::visit(
@@ -79,7 +80,7 @@ class TreeSimulator {
     return true;
   }
 
-  const Data& data_;
+  const Data data_;
   const EnsembleSettings& settings_;
   DepthPrior depth_prior_;
   RulePrior rule_prior_;
@@ -91,8 +92,7 @@ class TreeSimulator {
 PriorDraw draw_prior(const Data& data, const Settings& settings, Rng& rng,
                      std::int64_t max_attempts) {
   const std::unique_ptr<Likelihood> likelihood = make_likelihood(data, settings);
-  std::vector<TreeSimulator> simulators;
-  simulators.reserve(settings.ensembles.size());
+  std::deque<TreeSimulator> simulators;  // which refer to their own data
   for (const EnsembleSettings& ensemble : settings.ensembles)
     simulators.emplace_back(data, ensemble);
   for (std::int64_t attempt = 0; attempt < max_attempts; ++attempt) {
