@@ -11,6 +11,7 @@ Examples
 """
 
 from obliquebart.estimators import (
+    ObliqueBARTCausal,
     ObliqueBARTClassifier,
     ObliqueBARTCountRegressor,
     ObliqueBARTRegressor,
@@ -41,6 +42,7 @@ __all__ = [
     "DoubtfulColumnWarning",
     "ManyClassesWarning",
     "ModelFileError",
+    "ObliqueBARTCausal",
     "ObliqueBARTClassifier",
     "ObliqueBARTCountRegressor",
     "ObliqueBARTRegressor",

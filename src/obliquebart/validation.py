@@ -275,6 +275,32 @@ def check_labels(y: object, n_rows: int) -> NDArray[Any]:
     return array
 
 
+def check_treatment(treatment: object, n_rows: int) -> NDArray[Any]:
+    """Return the treatments as numbers, booleans or text, one per row and none missing."""
+    if treatment is None:
+        raise ValueError("treatment is missing: call fit(X, y, treatment).")
+    array = np.asarray(treatment)
+    if array.shape == (n_rows, 1):
+        array = array.ravel()
+    if array.shape != (n_rows,):
+        raise ValueError(
+            f"treatment has shape {array.shape}, but X has {n_rows} rows: pass one treatment per "
+            f"row, shape ({n_rows},), or the name of a column of X."
+        )
+    if array.dtype.kind not in "biuf":
+        values = array.astype(object)
+        missing = np.array([_missing(value) for value in values], dtype=bool)
+        if missing.any():
+            row = int(np.flatnonzero(missing)[0])
+            raise ValueError(f"treatment is missing at row {row}: leave out such rows.")
+        plain = np.array(values.tolist())
+        is_text = all(isinstance(value, str) for value in values)
+        array = plain if is_text or plain.dtype.kind in "biuf" else values.astype(str)
+    if array.dtype.kind == "f":
+        _require_finite("treatment", array.astype(np.float64), "leave out such rows")
+    return array
+
+
 def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
     """Return the weights as finite non-negative float64, not all zero; None stays None."""
     if sample_weight is None:

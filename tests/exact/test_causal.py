@@ -21,7 +21,9 @@ DF = 6.0
 class Causal(outcomes.Case):
     """The last continuous column is hidden from the trees of the effects."""
 
-    def __init__(self, name, table, noise="gaussian", *, n_arms=1, dose=False, level_sd=0.7, **case):
+    def __init__(
+        self, name, table, noise="gaussian", *, n_arms=1, dose=False, level_sd=0.7, **case
+    ):
         self.name, self.table, self._noise, self._level_sd = name, table, noise, level_sd
         self._codes_arms = not dose
         n = table.n_rows

@@ -1,6 +1,7 @@
 """The scikit-learn estimators."""
 
 from obliquebart.estimators.base import ObliqueBART
+from obliquebart.estimators.causal import ObliqueBARTCausal
 from obliquebart.estimators.classifier import ObliqueBARTClassifier
 from obliquebart.estimators.counts import ObliqueBARTCountRegressor
 from obliquebart.estimators.regressor import ObliqueBARTRegressor
@@ -12,6 +13,7 @@ __all__ = [
     "BY_TASK",
     "ESTIMATORS",
     "ObliqueBART",
+    "ObliqueBARTCausal",
     "ObliqueBARTClassifier",
     "ObliqueBARTCountRegressor",
     "ObliqueBARTRegressor",
@@ -27,6 +29,7 @@ ESTIMATORS: dict[str, type[ObliqueBART]] = {
         ObliqueBARTClassifier,
         ObliqueBARTCountRegressor,
         ObliqueBARTSurvival,
+        ObliqueBARTCausal,
     )
 }
 # The estimator for a task, for users who choose only the task.

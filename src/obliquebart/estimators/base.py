@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
+from obliquebart.causal.design import CausalDesign
 from obliquebart.estimators.ending import Sampled, interrupted_words, warn_if_out_of_time
 from obliquebart.estimators.explaining import Explaining
 from obliquebart.estimators.exporting import Exporting
@@ -82,6 +83,20 @@ class FitOptions(NamedTuple):
         return None
 
 
+class ReadData(NamedTuple):
+    """The arguments of `fit`, checked and encoded."""
+
+    encoding: Encoding
+    problem: TrainingProblem
+    row_keys: Keys
+    design: CausalDesign | None = None
+
+    @property
+    def chain_encoding(self) -> Encoding:
+        """The encoding of all columns of the chains."""
+        return self.encoding if self.design is None else self.design.wide
+
+
 class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimator):
     """Base class of the estimators; each has its own likelihood."""
 
@@ -120,8 +135,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
 
     def _read(
         self, parameters: CheckedHyperparameters, X: Any, y: Any, sample_weight: Any
-    ) -> tuple[Encoding, TrainingProblem, Keys]:
-        """Check and encode the arguments of `fit`, and return keys of their rows."""
+    ) -> ReadData:
+        """Check and encode the arguments of `fit`."""
         owner = type(self).__name__
         likelihood = self._choose_likelihood(y)
         rows, values, weights, more = likelihood.read(y, sample_weight, count_rows(X, owner))
@@ -142,7 +157,12 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         if more:
             outcome = replace(outcome, more=more)
         keys = training_keys(table, values if outcome.classes is None else outcome.values, rows)
-        return encoding, TrainingProblem(table, outcome), keys
+        return ReadData(encoding, TrainingProblem(table, outcome), keys)
+
+    @classmethod
+    def _takes(cls, likelihood: Likelihood) -> bool:
+        """Say whether a model of this class may have the likelihood."""
+        return likelihood.task == cls._family.task
 
     def _choose_likelihood(self, y: Any) -> Likelihood:  # noqa: ARG002
         """Return the likelihood that the parameters ask for, and perhaps the kind of y."""
@@ -160,7 +180,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
 
     def _training_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
         """Encode data as `fit` does."""
-        return self._read(self._checked_parameters()[0], X, y, sample_weight)[1]
+        return self._read(self._checked_parameters()[0], X, y, sample_weight).problem
 
     def fit(
         self: Self,
@@ -219,7 +239,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             limit = TimeLimit.after(check_number("max_seconds", max_seconds, 0, math.inf))
         target_name = check_target_name(target_name, y)
         parameters, length = self._checked_parameters()
-        encoding, problem, row_keys = self._read(parameters, X, y, sample_weight)
+        read = self._read(parameters, X, y, sample_weight)
+        encoding, problem = read.encoding, read.problem
         outcome = problem.outcome
         class_weights = self._class_weights(outcome)
         seconds = None
@@ -235,7 +256,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         else:
             options = FitOptions(limit, checkpoint, checkpoint_every)
             start = time.perf_counter()
-            sampled = self._sample(parameters, length, encoding, problem, options)
+            sampled = self._sample(parameters, length, read.chain_encoding, problem, options)
             seconds = time.perf_counter() - start if checkpoint is None else None
         posteriors = sampled.posteriors
         n_draws = length.n_chains * length.first_round().n_draws
@@ -254,7 +275,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                 class_weights=class_weights,
                 seconds=seconds,
                 target_name=target_name,
-                row_keys=row_keys,
+                row_keys=read.row_keys,
+                design=read.design,
             )
         )
         sampled.raise_if_interrupted()

@@ -13,7 +13,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart.estimators.base import ObliqueBART, RandomState
+from obliquebart.estimators.base import ObliqueBART, RandomState, ReadData
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.regressor import Kind
@@ -215,13 +215,13 @@ class ObliqueBARTCountRegressor(RegressorMixin, ObliqueBART):
 
     def _read(
         self, parameters: CheckedHyperparameters, X: Any, y: ExposedCounts, sample_weight: Any
-    ) -> tuple[Encoding, TrainingProblem, Keys]:
+    ) -> ReadData:
         column = y.exposure if isinstance(y.exposure, str) else None
         if column is not None:
             y = y._replace(exposure=_column_of_exposures(X, column, type(self).__name__))
             X = without_column(X, column)
-        encoding, problem, keys = super()._read(parameters, X, y, sample_weight)
-        return replace(encoding, left_out=column), problem, keys
+        read = super()._read(parameters, X, y, sample_weight)
+        return read._replace(encoding=replace(read.encoding, left_out=column))
 
     def sample_more(
         self,

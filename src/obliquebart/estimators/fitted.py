@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.causal.design import CausalDesign
 from obliquebart.likelihood import Likelihood
 from obliquebart.model.seen_rows import Keys
 from obliquebart.model.training import Fingerprint, TrainingProblem
@@ -40,6 +41,8 @@ class Fitted(NamedTuple):
     """What the user calls the outcome."""
     row_keys: Keys | None = None
     """Of the training rows, sorted; None in model files without them."""
+    design: CausalDesign | None = None
+    """Treatments and propensities of a causal model."""
 
     @property
     def parts(self) -> list[Posterior]:

@@ -3,6 +3,15 @@
 from collections.abc import Mapping
 
 from obliquebart.likelihood.base import Given, Likelihood, NoiseScalar
+from obliquebart.likelihood.causal import (
+    CausalGaussian,
+    CausalLearnedT,
+    CausalProbit,
+    CausalStudentT,
+    CausalVaryingNoise,
+    CausalWeightedProbit,
+    TreatmentEffect,
+)
 from obliquebart.likelihood.counts import NegativeBinomial, Poisson
 from obliquebart.likelihood.gaussian import Gaussian
 from obliquebart.likelihood.logit import Logit
@@ -30,6 +39,13 @@ LIKELIHOODS: dict[str, Likelihood] = {
     Logit.name: Logit(),
     Softmax.name: Softmax(),
     ClassScore.name: ClassScore(),
+    CausalGaussian.name: CausalGaussian(),
+    CausalStudentT.name: CausalStudentT(),
+    CausalLearnedT.name: CausalLearnedT(),
+    CausalVaryingNoise.name: CausalVaryingNoise(),
+    CausalProbit.name: CausalProbit(),
+    CausalWeightedProbit.name: CausalWeightedProbit(),
+    TreatmentEffect.name: TreatmentEffect(),
 }
 
 

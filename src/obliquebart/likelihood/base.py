@@ -98,6 +98,8 @@ class Likelihood(ABC):
         Whether f is the score of one class of several: exp(f) over the sum is a probability.
     other_link : str
         The engine's name of the map from the ensembles after the first to `noise_at_rows`.
+    n_treatments : int
+        How many treatments have an effect of their own on f: the last ensembles.
     joint_classes : bool
         Whether one posterior has the probabilities of all classes, as its `predictions`.
     is_whole : bool
@@ -118,10 +120,11 @@ class Likelihood(ABC):
     has_latents: ClassVar[bool]
     target_dtype: ClassVar[DTypeLike]
     boundary: ClassVar[float | None] = None
-    n_more: ClassVar[int] = 0
+    n_more: int = 0
     is_joint: ClassVar[bool] = False
     is_score: ClassVar[bool] = False
     other_link: ClassVar[str] = "identity"
+    n_treatments: int = 0
     joint_classes: ClassVar[bool] = False
     is_whole: ClassVar[bool] = False
     noun: ClassVar[str] = "a number"
@@ -288,6 +291,22 @@ class Likelihood(ABC):
     ) -> dict[str, FloatArray]:
         """Return the noise at rows, given what the ensembles after the first say of them."""
         return scalars
+
+    def other_links(self, n_others: int) -> list[str]:
+        """Return the engine's names of the links of the ensembles after the first."""
+        return [self.other_link] * n_others
+
+    def added(
+        self, scalars: Mapping[str, FloatArray], others: Sequence[FloatArray]
+    ) -> FloatArray | float:
+        """Return what the ensembles after the first add to f, in the engine's units."""
+        return 0.0
+
+    def effects(
+        self, scalars: Mapping[str, FloatArray], others: Sequence[FloatArray]
+    ) -> list[FloatArray]:
+        """Return the effect of each treatment on f, in the engine's units."""
+        return []
 
     def terms(self, outputs: FloatArray) -> FloatArray:
         """Return what leaf outputs in the engine's units add to f."""

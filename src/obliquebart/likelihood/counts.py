@@ -48,7 +48,7 @@ class Poisson(Likelihood):
     sum_link = "log_product"
     has_latents = True
     target_dtype = np.float64
-    n_more = 1
+    n_more: int = 1
     is_whole = True
     noun = "a count"
 

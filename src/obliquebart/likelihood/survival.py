@@ -33,7 +33,7 @@ class LogNormal(Gaussian):
     name = "log_normal"
     task = "survival"
     has_latents = True
-    n_more = 1
+    n_more: int = 1
     predicted = "Predicted log times"
     # The standard deviation of e.
     sd: ClassVar[float] = 1.0

@@ -42,6 +42,12 @@ COUNT_SPREAD = (0.5, 1.5)
 # Mean and standard deviation of the log of the dispersion of counts: 95% between 0.007 and 20.
 LOG_DISPERSION = (-1.0, 2.0)
 
+# The prior of an effect in standard deviations of y, or of the latent outcome of a label: the
+# standard deviation of the part that all rows share, and the median of the standard deviation of
+# the rest. docs/decisions/0013-effects.md has the reasons.
+EFFECT_LEVEL_SD = 1.0
+EFFECT_SPREAD = 0.5
+
 # What does not belong to the model: which columns are categories, what becomes of dates, and
 # whether a fit shows progress.
 CATEGORICAL_FEATURES: Literal["auto"] = "auto"
@@ -164,6 +170,11 @@ class Hyperparameters:
     feature_scaling: str | None = None
     p_change: float | None = None
     p_perturb: float | None = None
+    # Trees of the effect of a treatment. Hahn, Murray and Carvalho (2020) have 50 trees that split
+    # with probability 0.25 (1 + d)^-3: three of four are a root, and effects are much alike.
+    n_effect_trees: int = 50
+    effect_alpha: float = 0.25
+    effect_beta: float = 3.0
 
     @property
     def preset(self) -> Preset:
@@ -209,6 +220,9 @@ class Hyperparameters:
             ),
             p_change=p_change,
             p_perturb=p_perturb,
+            n_effect_trees=check_count("n_effect_trees", self.n_effect_trees, 1),
+            effect_alpha=check_number("effect_alpha", self.effect_alpha, 0, 1),
+            effect_beta=check_number("effect_beta", self.effect_beta, 0, 1e6, "left"),
         )
 
 

@@ -246,6 +246,22 @@ def take_draws(draws: _core.Draws, index: NDArray[np.intp], columns: Columns) ->
     return draws_from_arrays(arrays, columns)
 
 
+def change_outputs(
+    draws: _core.Draws, factor: NDArray[np.float64], shift: NDArray[np.float64], columns: Columns
+) -> _core.Draws:
+    """Return draws whose sums are `factor` times those of others plus `shift`, draw by draw.
+
+    The columns may be fewer than those of the draws, if no rule has the others.
+    """
+    decoded = DecodedDraws(draws, columns.n_levels)
+    n_trees = decoded.n_leaves.shape[1]
+    n_outputs = decoded.n_leaves.sum(axis=1)
+    outputs = decoded.arrays["outputs"] * np.repeat(factor, n_outputs)
+    outputs += np.repeat(shift / n_trees, n_outputs)
+    arrays = {**decoded.arrays, "outputs": outputs.astype(np.float32)}
+    return draws_from_arrays(arrays, columns)
+
+
 def split_draws(draws: _core.Draws, n_chains: int, columns: Columns) -> list[_core.Draws]:
     """Return the draws of each chain with the structures they use, undoing the join."""
     decoded = DecodedDraws(draws, columns.n_levels)

@@ -85,9 +85,7 @@ class PosteriorPredictions(ABC):
         ndarray of shape (n_chains * n_draws, n)
             In the units of y; for classification the latent f plus its offset.
         """
-        data = self.encode(X)
-        require_draws_memory(int(self.draws.n_draws), data.n_rows, 1)
-        return self._f(data, n_jobs)
+        return self.predict_encoded(self.encode(X), n_jobs)
 
     @documented
     def mean(self, X: Any, *, n_jobs: int | None = None) -> FloatArray:
@@ -154,9 +152,11 @@ class PosteriorPredictions(ABC):
         """
         check_choice("kind", kind, ("mean", "outcome"))
         noise = None
+        if self.likelihood.n_treatments and kind == "mean":
+            return self._summarise_mean(columns, quantiles, n_jobs)
         if kind == "outcome":
             noise = self.likelihood.core_noise(self.likelihood.noise_of(self.trace), self.scale)
-            if noise is None:
+            if noise is None or self.likelihood.n_treatments:
                 return self._summarise_outcome(columns, quantiles, n_jobs, shift)
         noise_scale, noise_df = (None, None) if noise is None else noise
         result = self.draws.summarise(
@@ -174,6 +174,16 @@ class PosteriorPredictions(ABC):
         location, scale = self.scale.location, self.scale.scale
         levels = levels.reshape(len(quantiles), columns.n_rows)
         return Summary(location + scale * mean, scale * sd, location + scale * levels.T)
+
+    def _summarise_mean(
+        self, columns: EncodedTable, quantiles: Sequence[float], n_jobs: int | None
+    ) -> Summary:
+        """Do the same for an f of several ensembles, which the engine does not add up."""
+        parts = []
+        for _, mean in self.mean_blocks(columns, n_jobs):
+            sd = mean.std(axis=0, ddof=min(len(mean) - 1, 1))
+            parts.append(Summary(mean.mean(axis=0), sd, np.quantile(mean, quantiles, axis=0).T))
+        return Summary(*(np.concatenate(values) for values in zip(*parts, strict=True)))
 
     def _summarise_outcome(
         self,
@@ -213,8 +223,12 @@ class PosteriorPredictions(ABC):
     def _other_ensembles(self, columns: EncodedTable, n_jobs: int | None) -> list[FloatArray]:
         """Return all draws of the ensembles after the first, in the engine's units."""
         data, jobs = columns.to_core(), effective_jobs(n_jobs)
-        link = self.likelihood.other_link
-        return [draws.predict(data, link, 0.0, jobs).astype(float) for draws in self.ensembles[1:]]
+        others = self.ensembles[1:]
+        links = self.likelihood.other_links(len(others))
+        return [
+            draws.predict(data, link, 0.0, jobs).astype(float)
+            for draws, link in zip(others, links, strict=True)
+        ]
 
     def blocks(
         self, columns: EncodedTable, n_jobs: int | None = None
@@ -231,10 +245,18 @@ class PosteriorPredictions(ABC):
         f: FloatArray = self.draws.predict(
             columns.to_core(), self.likelihood.sum_link, 0.0, jobs
         ).astype(float)
+        if self.likelihood.n_treatments:
+            scalars = self.likelihood.noise_of(self.trace)
+            f += self.likelihood.added(scalars, self._other_ensembles(columns, n_jobs))
         f += self._offset
         f *= self.scale.scale
         f += self.scale.location
         return f
+
+    def predict_encoded(self, columns: EncodedTable, n_jobs: int | None = None) -> FloatArray:
+        """Return every draw of f at the rows of an encoded table."""
+        require_draws_memory(int(self.draws.n_draws), columns.n_rows, 1)
+        return self._f(columns, n_jobs)
 
     @property
     def usual_shift(self) -> float:

@@ -24,6 +24,7 @@ from obliquebart.posterior.convergence import (
     FloatArray,
     measure_convergence,
     relative_to_mean,
+    worst_of,
 )
 from obliquebart.posterior.joining import as_burn_in
 from obliquebart.posterior.probes import rows_between
@@ -217,13 +218,15 @@ def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> 
 
     f = predict(0, likelihood.sum_link)
     noise = likelihood.noise_of(trace, (*f.shape[:2], 1))
-    others = range(1, settings.n_ensembles)
+    n_others = settings.n_ensembles - 1
+    others = [predict(e + 1, link) for e, link in enumerate(likelihood.other_links(n_others))]
+    effects: list[FloatArray] = []
     if likelihood.is_joint:
-        f = np.concatenate(
-            relative_to_mean([f, *(predict(e, likelihood.sum_link) for e in others)]), axis=-1
-        )
+        f = np.concatenate(relative_to_mean([f, *others]), axis=-1)
     elif others:
-        noise = likelihood.noise_at_rows(noise, [predict(e, likelihood.other_link) for e in others])
+        scalars, noise = noise, likelihood.noise_at_rows(noise, others)
+        effects = likelihood.effects(scalars, others)
+        f = f + likelihood.added(scalars, others)
     is_fixed = {s.name: not s.sampled for s in likelihood.noise if s.is_scale}
     is_fixed["sigma"] = settings.sigma_fixed
     for e in range(settings.n_ensembles):
@@ -231,7 +234,8 @@ def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> 
     scales = {name: trace[name] for name in is_fixed if not is_fixed[name]}
     usual = f + (settings.offset + likelihood.usual_shift(settings.more))
     variance = likelihood.noise_on_f(Given(usual, noise)).mean(axis=(0, 1))
-    return measure_convergence(f, variance, scales)
+    found = measure_convergence(f, variance, scales)
+    return worst_of([found, *(measure_convergence(effect, 0.0, {}) for effect in effects)])
 
 
 def _better(stopped: Run, before: Run | None) -> Run:

@@ -35,6 +35,10 @@ class EncodedTable(NamedTuple):
         x_cont = np.ascontiguousarray(self.x_cont[:, rows])
         return EncodedTable(x_cont, np.ascontiguousarray(self.x_cat[:, rows]), self.n_levels)
 
+    def with_columns(self, x_cont: NDArray[np.float32]) -> EncodedTable:
+        """Return a table with further continuous columns, after the others."""
+        return self._replace(x_cont=np.concatenate([self.x_cont, x_cont.astype(np.float32)]))
+
     def to_core(self, order: NDArray[np.int64] | None = None) -> _core.Data:
         """Return the engine's copy, with its rows in this order."""
         return _core.Data(self.x_cont, self.x_cat, self.n_levels, order)

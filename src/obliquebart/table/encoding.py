@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -187,6 +187,21 @@ class Encoding:
         if reports:
             warn_caller(unseen_message(reports), UnseenLevelWarning)
         return writer.encoded(self.n_levels)
+
+    def with_columns(self, names: list[str], values: NDArray[np.float64]) -> Encoding:
+        """Return the encoding of a table with further continuous columns, given as rows."""
+        scales = [ColumnScale.fit(column, self._own_scaling) for column in values]
+        return replace(self, names=[*self.names, *names], columns=[*self.columns, *scales])
+
+    def without_last(self, n_columns: int) -> Encoding:
+        """Return the encoding without its last columns, undoing `with_columns`."""
+        n_kept = len(self.columns) - n_columns
+        return replace(self, names=self.names[:n_kept], columns=self.columns[:n_kept])
+
+    @property
+    def _own_scaling(self) -> str:
+        """The scaling of a column that was not in the table: joint limits are not its own."""
+        return "range" if self.feature_scaling == "joint" else self.feature_scaling
 
     @property
     def n_features_in_(self) -> int:

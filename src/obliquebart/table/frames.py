@@ -94,6 +94,28 @@ def without_column(X: Any, name: str) -> Any:
     return X
 
 
+def column_values(X: Any, name: str, argument: str) -> NDArray[Any]:
+    """Return a column of a data frame or a dictionary as it is.
+
+    `argument` is what the user called it in `fit`, for messages.
+    """
+    if isinstance(X, Mapping) and not issparse(X):
+        names = list(X)
+        if name in names:
+            return np.asarray(X[name])
+    elif nw.dependencies.is_into_dataframe(X):
+        frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+        names = frame.columns
+        if name in names:
+            return np.asarray(frame[name].to_numpy())
+    else:
+        raise ValueError(
+            f"{argument}={name!r} is the name of a column, but X has no names: pass the values."
+        )
+    shown = ", ".join(repr(each) for each in names[:10]) + (", …" if len(names) > 10 else "")
+    raise ValueError(f"{argument}={name!r} is not a column of X, which has {shown}.")
+
+
 def check_columns(table: Table, names: list[str], is_named: bool, owner: str) -> None:
     """Compare the columns with those in fit; messages are scikit-learn's."""
     if is_named and table.is_named and table.names != names:

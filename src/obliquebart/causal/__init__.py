@@ -1,0 +1,1 @@
+"""What a treatment changes: treatments, propensities, effects and what they mean."""

@@ -1,0 +1,421 @@
+"""Effects of treatments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from os import PathLike
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from obliquebart import _core
+from obliquebart.causal.design import CausalDesign, check_propensities, propensity_names
+from obliquebart.causal.effects import effect_posterior
+from obliquebart.causal.propensity import Propensity, fit_propensity
+from obliquebart.causal.treatment import KINDS, Treatment
+from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART, RandomState, ReadData
+from obliquebart.estimators.causal_answers import CausalAnswers
+from obliquebart.estimators.documentation import with_shared_parameters
+from obliquebart.estimators.fitted import Fitted
+from obliquebart.likelihood import LIKELIHOODS, Likelihood
+from obliquebart.likelihood.causal import WithEffects
+from obliquebart.model.calibration import calibrate
+from obliquebart.model.parameters import (
+    CATEGORICAL_FEATURES,
+    DATES,
+    DEFAULTS,
+    PROGRESS,
+    RUN_LENGTHS,
+    CheckedHyperparameters,
+    RunLength,
+)
+from obliquebart.model.seen_rows import training_keys
+from obliquebart.model.training import TrainingProblem
+from obliquebart.posterior.arviz import Observed, to_arviz
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.posterior.rounds import TimeLimit
+from obliquebart.sampling.noise import estimate_noise, tails_to_try
+from obliquebart.table import Encoding
+from obliquebart.table.encoded import EncodedTable
+from obliquebart.table.frames import column_values, without_column
+from obliquebart.validation import check_choice, check_target_name, count_rows
+
+LENGTH = RUN_LENGTHS["regression"]
+OUTCOMES = ("auto", "number", "binary")
+# The likelihood of each choice of `noise`, for numbers.
+NOISE_LIKELIHOODS = {
+    "constant": "causal_gaussian",
+    "student_t": "causal_learned_t",
+    "varying": "causal_varying_noise",
+}
+CROSS_FITTED = "cross_fitted"
+
+
+class TreatedOutcomes(NamedTuple):
+    """What `fit` takes besides the columns and the weights."""
+
+    y: Any
+    treatment: Any
+    propensity: Any = None
+    design: CausalDesign | None = None
+    """Of a fit that goes on."""
+
+
+@with_shared_parameters
+class ObliqueBARTCausal(CausalAnswers, ObliqueBART):
+    """Effects of a treatment on an outcome, by Bayesian trees with oblique rules.
+
+    The model is that of Bayesian causal forests (Hahn, Murray and Carvalho 2020) with oblique
+    rules: y = mu(x, p(x)) + b(z) tau(x) + noise, where z is the treatment, mu and tau are sums of
+    trees with priors of their own, and p(x) is an estimate of the propensity, the probability of
+    the treatment. Effects are shrunk towards one effect for all. With several arms each has a tau
+    of its own, against the control. A treatment may also be a dose, whose effect is linear in it.
+
+    Parameters
+    ----------
+    n_effect_trees : int
+        Number of trees of an effect.
+    effect_alpha, effect_beta : float
+        A node at depth d of these trees splits with prior probability
+        effect_alpha (1 + d)^-effect_beta.
+    outcome : {"auto", "number", "binary"}
+        What y is: numbers, or two classes with effects on the probability of the second. "auto"
+        takes text, booleans and the numbers 0 and 1 for classes.
+    treatment_type : {"auto", "arms", "dose"}
+        Whether treatments are arms, or numbers of which there can be more or less. "auto" takes
+        fractions, and more than ten different whole numbers, for doses.
+    control : label or None
+        The arm that others are compared with; by default the first in sorted order, such as 0 or
+        False.
+    propensity : {"cross_fitted", None}
+        "cross_fitted" estimates propensities by short fits to other rows, and gives them to mu as
+        a further column. None leaves them out, for randomised experiments. `fit` also takes
+        propensities that you know.
+    k : float
+        The range of y spans 2k prior standard deviations of mu; larger is smoother.
+    leaf_sd : float or None
+        A number fixes the prior standard deviation of a leaf output of mu, in the units of y.
+
+    Attributes
+    ----------
+    posterior_ : Posterior
+        The draws of the outcome without treatment: `posterior_.trace`. Its columns are those of X
+        and the propensities.
+    effects_ : dict of label to Posterior
+        The draws of the effect of each arm, or of the only effect, as a function of the columns
+        of X. For binary outcomes on the latent probit scale.
+    treatment_ : Treatment
+        The arms, the control first, or the location and scale of the dose.
+    n_features_in_ : int
+        Number of columns of X, without a column of treatments.
+    feature_names_in_ : ndarray of str
+        Names of these columns, if X had names.
+    target_name_ : str or None
+        Name of y.
+
+    See Also
+    --------
+    average_difference : The plain way: predictions with a column set to two values.
+
+    Notes
+    -----
+    An effect is causal if, given the columns of X, the treatment does not depend on anything else
+    that affects the outcome; if each row could have had each treatment; and if the treatment of
+    one row does not affect the outcome of another. Nothing in the data can show the first.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from obliquebart import ObliqueBARTCausal
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(200, 3))
+    >>> z = rng.uniform(size=200) < 1 / (1 + np.exp(-X[:, 0]))
+    >>> y = X[:, 0] + z * (1 + X[:, 1]) + rng.normal(size=200)
+    >>> model = ObliqueBARTCausal(n_burn=100, n_draws=100, random_state=0).fit(X, y, z)
+    >>> model.effect(X[:2]).shape
+    (2,)
+    >>> bool(0 < model.ate().mean < 2)
+    True
+    """
+
+    _family = LIKELIHOODS["causal_gaussian"]
+    _saved_as = "ObliqueBARTCausal"
+
+    noise: str
+    control: Any
+    propensity: str | None
+
+    def __init__(
+        self,
+        n_trees: int = DEFAULTS.n_trees,
+        *,
+        n_effect_trees: int = DEFAULTS.n_effect_trees,
+        effect_alpha: float = DEFAULTS.effect_alpha,
+        effect_beta: float = DEFAULTS.effect_beta,
+        outcome: Literal["auto", "number", "binary"] = "auto",
+        treatment_type: Literal["auto", "arms", "dose"] = "auto",
+        control: Any = None,
+        propensity: Literal["cross_fitted"] | None = "cross_fitted",
+        n_burn: int = LENGTH.n_burn,
+        n_draws: int | Literal["auto"] = LENGTH.n_draws,
+        n_thin: int = LENGTH.n_thin,
+        n_chains: int = LENGTH.n_chains,
+        prior: Literal["default", "paper"] = DEFAULTS.prior,
+        rules: Literal["oblique", "axis"] = DEFAULTS.rules,
+        alpha: float = DEFAULTS.alpha,
+        beta: float = DEFAULTS.beta,
+        k: float = DEFAULTS.k,
+        nu: float | None = DEFAULTS.nu,
+        sigma_quantile: float | None = DEFAULTS.sigma_quantile,
+        noise: Literal["constant", "student_t", "varying"] = DEFAULTS.noise,
+        n_noise_trees: int = DEFAULTS.n_noise_trees,
+        noise_df: float | None = DEFAULTS.noise_df,
+        theta_prior: tuple[float, float] | None = DEFAULTS.theta_prior,
+        sigma: float | None = DEFAULTS.sigma,
+        theta: float | None = DEFAULTS.theta,
+        leaf_sd: float | None = DEFAULTS.leaf_sd,
+        min_samples_leaf: int | None = DEFAULTS.min_samples_leaf,
+        categorical_features: Any = CATEGORICAL_FEATURES,
+        dates: Literal["auto"] | None = DATES,
+        feature_scaling: str | None = DEFAULTS.feature_scaling,
+        p_change: float | None = DEFAULTS.p_change,
+        p_perturb: float | None = DEFAULTS.p_perturb,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+        progress: bool | Literal["auto"] = PROGRESS,
+    ) -> None:
+        self._assign(locals())
+
+    def _checked_parameters(self) -> tuple[CheckedHyperparameters, RunLength]:
+        check_choice("outcome", self.outcome, OUTCOMES)
+        check_choice("treatment_type", self.treatment_type, KINDS)
+        check_choice("propensity", self.propensity, (CROSS_FITTED, None))
+        return super()._checked_parameters()
+
+    @classmethod
+    def _takes(cls, likelihood: Likelihood) -> bool:
+        return isinstance(likelihood, WithEffects)
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        treatment: ArrayLike | str | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        propensity: ArrayLike | None = None,
+        max_seconds: float | None = None,
+        checkpoint: str | PathLike[str] | None = None,
+        checkpoint_every: int | None = None,
+        target_name: str | None = None,
+    ) -> ObliqueBARTCausal:
+        """Draw from the posterior given training data.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, n_features)
+            The columns that may affect both treatment and outcome, or how large the effect is.
+            They must have been known before the treatment.
+        y : array-like of shape (n,)
+            Numbers, or two classes.
+        treatment : array-like of shape (n,), or str
+            The treatment of each row: two or more arms, or doses. The name of a column of X leaves
+            this column out of the others; later tables may have it or not.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows, as in `ObliqueBARTRegressor.fit` and `ObliqueBARTClassifier.fit`.
+        propensity : array-like of shape (n,) or (n, n_treatments), optional
+            The probability of the treatment, of each arm besides the control, or the mean dose, if
+            you know it or have estimated it yourself.
+        max_seconds : float, optional
+            Wall time after which the chains stop, as in `ObliqueBARTRegressor.fit`.
+        checkpoint : str or path, optional
+            A file in which to save the chains while they run, as in `ObliqueBARTRegressor.fit`.
+        checkpoint_every : int, optional
+            Number of sweeps between saves of a chain; by default, about once a minute.
+        target_name : str, optional
+            Name of y in plots, reports and notebooks. By default, the name of y if it is a Series
+            with a name.
+
+        Returns
+        -------
+        self
+        """
+        super().fit(
+            X,
+            TreatedOutcomes(y, treatment, propensity),  # type: ignore[arg-type]
+            sample_weight,
+            max_seconds=max_seconds,
+            checkpoint=checkpoint,
+            checkpoint_every=checkpoint_every,
+            target_name=check_target_name(target_name, y),
+        )
+        self._warn_of_overlap()
+        return self
+
+    def sample_more(
+        self,
+        n_draws: int,
+        X: Any = None,
+        y: Any = None,
+        treatment: Any = None,
+        sample_weight: Any = None,
+        *,
+        propensity: Any = None,
+    ) -> ObliqueBARTCausal:
+        """Continue the chains of a finished fit.
+
+        The result is the same, bit for bit, as that of `fit` with the total number of draws and
+        the `n_burn` and `n_thin` of `posterior_.schedule`.
+
+        Parameters
+        ----------
+        n_draws : int
+            Additional draws per chain, with the same thinning as the existing ones.
+        X, y, treatment, sample_weight, propensity : optional
+            The training data, exactly as passed to `fit`. Required after `load` or `pickle`,
+            unless the file was saved with `include_data=True`. Different data raise an error.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        if treatment is None:
+            treatment = self._fitted.encoding.left_out
+        treated = TreatedOutcomes(y, treatment, propensity, self._fitted.design)
+        return super().sample_more(n_draws, X, treated, sample_weight)
+
+    # ---- reading ---------------------------------------------------------------------------------
+
+    def _read(
+        self, parameters: CheckedHyperparameters, X: Any, y: TreatedOutcomes, sample_weight: Any
+    ) -> ReadData:
+        """Encode columns, treatments, propensities and outcomes."""
+        owner, column = type(self).__name__, None
+        if isinstance(y.treatment, str):
+            column = y.treatment
+            y = y._replace(treatment=column_values(X, column, "treatment"))
+            X = without_column(X, column)
+        n_rows = count_rows(X, owner)
+        if y.design is None:
+            treatment, labels = Treatment.fit(
+                y.treatment, n_rows, self.treatment_type, self.control
+            )
+        else:
+            treatment, labels = y.design.treatment, y.treatment
+        doses = treatment.encode(labels, n_rows)
+        plain = self._choose_likelihood(y.y)
+        rows, values, weights, _ = plain.read(y.y, sample_weight, n_rows)
+        if plain.has_classes and len(np.unique(values)) > 2:
+            raise ValueError(
+                f"y has {len(np.unique(values))} classes, but effects are on numbers or on the "
+                "probability of one of two classes."
+            )
+        encoding, table = Encoding.fit_transform(
+            X,
+            categorical_features=self.categorical_features,
+            dates=self.dates,
+            feature_scaling=parameters.feature_scaling,
+            rows=rows,
+            owner=owner,
+        )
+        encoding = replace(encoding, left_out=column)
+        used = doses if rows is None else doses[:, rows]
+        given = y.propensity
+        if given is not None:
+            given = check_propensities(given, treatment, n_rows)
+            given = given if rows is None else given[:, rows]
+        design = y.design or self._make_design(parameters, encoding, table, treatment, used, given)
+        if given is None:
+            given = design.propensities(table, None, self.n_jobs)
+        likelihood = type(plain)(treatment.n_treatments, treatment.arms is not None, len(given))
+        outcome = replace(likelihood.encode(values, weights), more=tuple(used))
+        if outcome.constant:
+            raise ValueError("All outcomes in y are equal: there is no effect to estimate.")
+        keys = training_keys(table, values if outcome.classes is None else outcome.values, rows)
+        problem = TrainingProblem(design.widen(table, given), outcome)
+        return ReadData(encoding, problem, keys, design)
+
+    def _make_design(
+        self,
+        parameters: CheckedHyperparameters,
+        encoding: Encoding,
+        table: EncodedTable,
+        treatment: Treatment,
+        doses: NDArray[np.float64],
+        given: NDArray[np.float64] | None,
+    ) -> CausalDesign:
+        """Return the design of a new fit, after estimating propensities if they are wanted."""
+        propensity: Propensity | None = None
+        values = given
+        if given is None and self.propensity is not None:
+            propensity = fit_propensity(parameters, encoding, table, treatment, doses, self.n_jobs)
+            values = propensity.at(table, self.n_jobs)
+        if values is None:
+            return CausalDesign(treatment, encoding, 0, None)
+        wide = encoding.with_columns(propensity_names(treatment), values)
+        return CausalDesign(treatment, wide, len(values), propensity)
+
+    def _choose_likelihood(self, y: Any) -> WithEffects:
+        name = NOISE_LIKELIHOODS[self.noise]
+        if self.outcome == "binary" or (self.outcome == "auto" and _is_binary(y)):
+            if self.noise != "constant":
+                raise ValueError(
+                    f'noise="{self.noise}" is for numbers, but y has two classes: leave noise out, '
+                    'or set outcome="number".'
+                )
+            name = "causal_probit"
+        likelihood = LIKELIHOODS[name]
+        if not isinstance(likelihood, WithEffects):
+            raise AssertionError(name)
+        return likelihood
+
+    def _prior(
+        self,
+        parameters: CheckedHyperparameters,
+        problem: TrainingProblem,
+        limit: TimeLimit | None = None,
+    ) -> _core.Settings:
+        """Return the settings; short fits that estimate the noise have doses as columns."""
+        outcome, p_cont = problem.outcome, problem.table.p_cont
+        noise = None
+        if outcome.likelihood.wants_noise(parameters):
+            doses = np.stack(outcome.more)
+            scale = np.maximum(np.abs(doses).max(axis=1, keepdims=True), 1e-300)
+            simple = replace(outcome, likelihood=outcome.likelihood.when_estimating, more=())
+            plain = TrainingProblem(problem.table.with_columns(doses / scale), simple)
+            given = parameters.noise_df
+            priors = [
+                calibrate(replace(parameters, noise_df=df), simple, plain.table.p_cont)
+                for df in (tails_to_try(problem.table.n_rows) if given is None else (given,))
+            ]
+            seconds = None if limit is None else NOISE_SHARE * limit.seconds_left
+            noise = estimate_noise(plain, priors, self.n_jobs, seconds)
+        return calibrate(parameters, outcome, p_cont, noise)
+
+    def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
+        return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
+
+    def _set_fitted(self, fitted: Fitted) -> ObliqueBARTCausal:
+        design = fitted.design
+        if design is None:
+            raise AssertionError("a causal model has a design")
+        super()._set_fitted(fitted)
+        (self.posterior_,) = fitted.posteriors
+        self.treatment_ = design.treatment
+        arms = [None] if design.treatment.arms is None else design.treatment.arms[1:].tolist()
+        self.effects_: dict[Any, Posterior] = {
+            arm: effect_posterior(self.posterior_, design, k) for k, arm in enumerate(arms)
+        }
+        return self
+
+
+def _is_binary(y: Any) -> bool:
+    """Say whether outcomes are classes: text, booleans, or only 0 and 1."""
+    values = np.asarray(y)
+    if values.dtype.kind in "iuf":
+        return bool(np.isin(values, (0, 1)).all())
+    return values.dtype.kind != "c"
