@@ -30,6 +30,7 @@ class Causal(outcomes.Case):
     ):
         self.name, self.table, self._noise, self._level_sd = name, table, noise, level_sd
         self._codes_arms = not dose
+        self._spreads = case.get("spreads", (0.6, 0.8))  # of the noise's factors, and of effects
         n = table.n_rows
         arm = (5 * np.arange(n) + np.arange(n) // 3) % (n_arms + 1)
         self._dose = np.array([arm == k + 1 for k in range(n_arms)], dtype=float)
@@ -64,9 +65,9 @@ class Causal(outcomes.Case):
         if "probit" in self._noise:
             out.sigma, out.sigma_fixed, out.offset = 1.0, True, 0.3
         if self._noise == "varying_noise":
-            self._add(out, leaf_model="precision", leaf_sd=0.6)
+            self._add(out, leaf_model="precision", leaf_sd=self._spreads[0])
         for _ in self._dose:
-            self._add(out, hidden_columns=1, leaf_sd=0.8)
+            self._add(out, hidden_columns=1, leaf_sd=self._spreads[1])
         return out
 
     def _add(self, settings, **values):
@@ -125,7 +126,7 @@ CASES = [
     Causal("a dose, no level", make_table(12, 2), dose=True, level_sd=0.0),
     Causal("Student's t", make_table(12, 2, missing=0.2), "student_t", weighted=True),
     Causal("learned tails", make_table(12, 2), "learned_t"),
-    Causal("varying noise", make_table(12, 2), "varying_noise", weighted=True),
+    Causal("varying noise", make_table(12, 2), "varying_noise", weighted=True, spreads=(1.5, 6.0)),
     Causal("labels", make_table(14, 2, (2,)), "probit"),
     Causal("labels, weights", make_table(8, 2), "weighted_probit"),
 ]
