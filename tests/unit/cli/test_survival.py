@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import numpy as np
@@ -50,7 +51,7 @@ def test_predict_writes_times_and_risks(folder):
     numbers = [[float(row[name]) for name in ("low", "prediction", "high")] for row in rows]
     assert (np.diff(numbers) > 0).all()
     narrow = run("predict", folder / "m.obart", folder / "data.csv", "--kind", "mean").stdout
-    assert float(next(csv.DictReader(io.StringIO(narrow)))["high"]) < numbers[0][2]
+    assert float(rows_of(narrow)[0]["high"]) < numbers[0][2]
 
 
 def test_summary_and_report(folder, tmp_path):
