@@ -113,6 +113,12 @@ NB_MODULE(_probes, m) {
            [](Rng& r, double z, std::int64_t n) {
              return fill<double>(n, [&] { return polya_gamma(z, r); });
            })
+      .def("polya_gammas",
+           [](Rng& r, DoubleVector z) {
+             std::vector<double> out(z.shape(0));
+             polya_gamma(z.data(), out.size(), out.data(), r);
+             return to_numpy(std::move(out));
+           })
       .def("polya_gamma_sum",
            [](Rng& r, std::int64_t terms, double z, std::int64_t n) {
              return fill<double>(n, [&] { return polya_gamma(terms, z, r); });
@@ -132,10 +138,6 @@ NB_MODULE(_probes, m) {
       .def("logistic_between",
            [](Rng& r, double a, double b, std::int64_t n) {
              return fill<double>(n, [&] { return logistic_between(a, b, r); });
-           })
-      .def("polya_gamma",
-           [](Rng& r, double z, std::int64_t n) {
-             return fill<double>(n, [&] { return polya_gamma(z, r); });
            })
       .def("below", [](Rng& r, std::uint32_t k, std::int64_t n) {
         return fill<std::uint32_t>(n, [&] { return r.below(k); });
