@@ -368,8 +368,8 @@ def parser(study: Study, description: str) -> argparse.ArgumentParser:
     return result
 
 
-def main(study: Study, description: str) -> list[Line]:
-    """Do the fits that the cache lacks, print the tables, and return their rows."""
+def main(study: Study, description: str) -> tuple[argparse.Namespace, list[Line], list[Line]]:
+    """Do the fits that the cache lacks, print the tables, and return options, rows and fits."""
     options = parser(study, description).parse_args()
     cache = Cache(options.cache / f"{study.question}.jsonl")
     wanted = [
@@ -388,4 +388,4 @@ def main(study: Study, description: str) -> list[Line]:
             print(f"failed: {tuple(_unit_of(line))}: {line['error']}")
     if options.save:
         timing.save(study.question, rows, machine.describe())
-    return rows
+    return options, rows, lines
