@@ -126,7 +126,7 @@ class Study:
             warnings.simplefilter("ignore")  # chains that would need more than their default time
             found = method(problem)
         seconds = {"cpu_s": time.process_time() - cpu, "wall_s": time.perf_counter() - wall}
-        return {**measure(problem, found), **{k: round(v, 3) for k, v in seconds.items()}}
+        return {**measure(problem, found), **{k: round(v, 6) for k, v in seconds.items()}}
 
 
 def measure(problem: Problem, found: Effects) -> Line:
