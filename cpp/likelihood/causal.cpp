@@ -29,9 +29,17 @@ enum : std::size_t { kLow, kHigh, kLevel };
 
 // Below this, a row says nothing about tau: its weight would be that number's square.
 constexpr double kSmallestFactor = 1e-4;
+// Residuals are computed anew after so many sweeps.
+constexpr std::int64_t kRefreshSweeps = 16;
 
 // Below this, a whole arm has residuals so large that tau drifts by rounding within a few sweeps.
 constexpr double kSmallCoefficient = 1.0 / 16.0;
+
+// Sums over the rows of w x_i x_j, j <= i, and of w x_i y.
+struct RegressionSums {
+  double products[3][3] = {};
+  double outcome[3] = {};
+};
 
 // The normal distribution exp(b'x - x'Ax / 2) over the coefficients that are drawn; others are
 // zero.
@@ -39,12 +47,11 @@ class NormalEquations {
  public:
   explicit NormalEquations(const Coefficients& prior_precision) : prior_(prior_precision) {}
 
-  // Sums over the rows, and what they are divided by.
-  void add(const double (&sums)[9], double variance) {
-    std::size_t k = 0;
-    for (std::size_t i = 0; i < 3; ++i)
-      for (std::size_t j = 0; j <= i; ++j) a_[i][j] = sums[k++] / variance;
-    for (std::size_t i = 0; i < 3; ++i) b_[i] = sums[k++] / variance;
+  void add(const RegressionSums& sums, double variance) {
+    for (std::size_t i = 0; i < 3; ++i) {
+      for (std::size_t j = 0; j <= i; ++j) a_[i][j] = sums.products[i][j] / variance;
+      b_[i] = sums.outcome[i] / variance;
+    }
   }
 
   // By Cholesky's decomposition A = L L'.
@@ -98,7 +105,7 @@ class Causal final : public Likelihood {
         n_rows_(static_cast<std::size_t>(data.n_rows())),
         n_padded_(static_cast<std::size_t>(data.n_padded())),
         y_(n_rows_),
-        effect_(n_rows_),
+        effect_(n_padded_),
         dose_(count_treatments(settings.likelihood), std::vector<double>(n_padded_)),
         coefficients_(dose_.size()) {
     const double infinite = std::numeric_limits<double>::infinity();
@@ -123,6 +130,7 @@ class Causal final : public Likelihood {
   void set_y(const double* y, Ensembles& ensembles) override {
     noise_->set_y(y, ensembles);
     std::copy_n(y, n_rows_, y_.begin());
+    n_prepared_ = 0;
     const std::vector<double> ones(n_rows_, 1.0);
     for (std::size_t k = 0; k < dose_.size(); ++k) {
       std::copy_n(y + (k + 1) * n_rows_, n_rows_, dose_[k].begin());
@@ -136,10 +144,7 @@ class Causal final : public Likelihood {
   void prepare(Ensembles& ensembles, std::size_t e, double sigma, Rng& rng) override {
     if (e == 0) {
       is_small_ = has_small_coefficient();
-      add_effects(ensembles);
-      noise_->prepare(ensembles, 0, sigma, rng);
-      for (std::size_t row = 0; row < n_rows_; ++row) ensembles[0].target[row] -= effect_[row];
-      if (OBART_BUG(causal_latents_without_effects)) shift_residual(ensembles[0]);
+      prepare_mu(ensembles, sigma, rng);
     } else if (e < noise_->n_ensembles()) {
       noise_->prepare(ensembles, e, sigma, rng);
     } else {
@@ -152,9 +157,11 @@ class Causal final : public Likelihood {
     }
   }
 
+  // The residual of the last treatment is still with its trees, so its coefficients come first.
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
-    read_residual(ensembles, dose_.size() - 1);
-    for (std::size_t k = 0; k < dose_.size(); ++k) draw_coefficients(ensembles, k, sigma, rng);
+    const std::size_t last = dose_.size() - 1;
+    draw_coefficients(ensembles, last, sigma, rng, !OBART_BUG(causal_residual_kept));
+    for (std::size_t k = 0; k < last; ++k) draw_coefficients(ensembles, k, sigma, rng, false);
     noise_->draw_scales(ensembles, sigma, rng);
     for (std::size_t k = 0; is_small_ && k < dose_.size(); ++k) write_residual(ensembles, k);
   }
@@ -169,7 +176,10 @@ class Causal final : public Likelihood {
   bool can_scale(std::size_t e) const override { return e == 0; }
 
   // tau is the difference of numbers that are large where its factor is small.
-  std::int64_t refresh_sweeps() const override { return is_small_ ? 1 : 16; }
+  std::int64_t refresh_sweeps(std::size_t e) const override {
+    if (e < noise_->n_ensembles()) return noise_->refresh_sweeps(e);
+    return is_small_ ? 1 : kRefreshSweeps;
+  }
 
   std::vector<NamedScale> scales() const override {
     std::vector<NamedScale> out = noise_->scales();
@@ -179,6 +189,7 @@ class Causal final : public Likelihood {
   }
   void add_fields(std::vector<Field>& fields) override {
     noise_->add_fields(fields);
+    fields.push_back({"n_prepared", &n_prepared_, 0.0, 0x1p53});
     for (std::size_t k = 0; k < coefficients_.size(); ++k)
       for (std::size_t i = 0; i < 3; ++i) fields.push_back({name(k, i), &coefficients_[k][i]});
   }
@@ -219,6 +230,20 @@ class Causal final : public Likelihood {
     ensemble.target[row] = f + static_cast<double>(ensemble.residual[row]);
   }
 
+  // The residual is that of the sweep before, but for rounding. So it is computed anew only now and
+  // then, or if the noise is to draw what the trees explain.
+  void prepare_mu(Ensembles& ensembles, double sigma, Rng& rng) {
+    const bool is_turn = n_prepared_++ % kRefreshSweeps == 0;
+    if (!is_turn && !noise_->draws_target()) {
+      noise_->prepare(ensembles, 0, sigma, rng);
+      return;
+    }
+    add_effects(ensembles);
+    noise_->prepare(ensembles, 0, sigma, rng);
+    for (std::size_t row = 0; row < n_rows_; ++row) ensembles[0].target[row] -= effect_[row];
+    if (OBART_BUG(causal_latents_without_effects)) shift_residual(ensembles[0]);
+  }
+
   // The first ensemble as the noise sees it: its f has all effects.
   void add_effects(Ensembles& ensembles) {
     std::ranges::fill(effect_, 0.0);
@@ -254,57 +279,86 @@ class Causal final : public Likelihood {
       const double now = fit(of_treatment, row);
       const double w = weight != nullptr ? static_cast<double>(weight[row]) : 1.0;
       const bool tells = std::abs(b) >= kSmallestFactor;
-      of_treatment.weight[row] = tells ? static_cast<float>(w * b * b) : 0.0F;
+      of_treatment.weight[row] = static_cast<float>(tells ? w * b * b : 0.0);
       if (OBART_BUG(causal_weight_not_squared))
         of_treatment.weight[row] = static_cast<float>(w * std::abs(b));
-      set_residual(of_treatment, row, now, tells ? static_cast<double>(residual[row]) / b : 0.0);
+      const double inverse = 1.0 / (tells ? b : 1.0);
+      set_residual(of_treatment, row, now,
+                   tells ? inverse * static_cast<double>(residual[row]) : 0.0);
     }
   }
 
+  // What mu's residual is after the trees of treatment k.
+  double residual_after(const Ensembles& ensembles, const Ensemble& of_treatment, std::size_t k,
+                        std::size_t row) const {
+    const double b = factor(k, row);
+    return std::abs(b) >= kSmallestFactor ? b * static_cast<double>(of_treatment.residual[row])
+                                          : static_cast<double>(ensembles[0].residual[row]);
+  }
   void read_residual(Ensembles& ensembles, std::size_t k) const {
     if (OBART_BUG(causal_residual_kept)) return;
     const Ensemble& of_treatment = tau(ensembles, k);
-    for (std::size_t row = 0; row < n_rows_; ++row) {
-      const double b = factor(k, row);
-      if (std::abs(b) < kSmallestFactor) continue;
+    for (std::size_t row = 0; row < n_rows_; ++row)
       set_residual(ensembles[0], row, fit(ensembles[0], row),
-                   b * static_cast<double>(of_treatment.residual[row]));
+                   residual_after(ensembles, of_treatment, k, row));
+  }
+
+  // Given tau_k, its coefficients are those of a linear regression. The residual may still be with
+  // the trees of tau_k.
+  void draw_coefficients(Ensembles& ensembles, std::size_t k, double sigma, Rng& rng,
+                         bool is_with_tau) {
+    const Ensemble& of_treatment = tau(ensembles, k);
+    const Coefficients before = coefficients_[k];
+    for (std::size_t row = 0; row < n_rows_; ++row) {
+      const Coefficients x = regressors(of_treatment, k, row);
+      const double r = is_with_tau ? residual_after(ensembles, of_treatment, k, row)
+                                   : static_cast<double>(ensembles[0].residual[row]);
+      effect_[row] = r + (OBART_BUG(causal_coefficients_from_residual) ? 0.0 : product(x, before));
+    }
+    NormalEquations equations(prior_);
+    equations.add(regression_sums(ensembles, k),
+                  OBART_BUG(causal_coefficients_without_sigma) ? 1.0 : sigma * sigma);
+    coefficients_[k] = equations.draw(rng);
+    for (std::size_t row = 0; row < n_rows_; ++row) {
+      const Coefficients x = regressors(of_treatment, k, row);
+      set_residual(ensembles[0], row, fit(ensembles[0], row),
+                   effect_[row] - product(x, coefficients_[k]));
     }
   }
 
-  // Given tau_k, its coefficients are those of a linear regression.
-  void draw_coefficients(Ensembles& ensembles, std::size_t k, double sigma, Rng& rng) {
-    const Ensemble& of_treatment = tau(ensembles, k);
+  // Of the products of the regressors with each other and with what they are to explain. A level
+  // that is not drawn has no sums.
+  RegressionSums regression_sums(Ensembles& ensembles, std::size_t k) const {
     const Ensemble& mu = ensembles[0];
-    const std::vector<double>& dose = dose_[k];
-    const Coefficients before = coefficients_[k];
-    const float* weight = mu.weights();
-    double sums[9] = {};
-    const auto add = [&](std::size_t row, int l, double (&lane)[9][kLanes]) {
-      const bool is_weighted = weight != nullptr && !OBART_BUG(causal_coefficients_unweighted);
-      const double w = is_weighted ? static_cast<double>(weight[row]) : 1.0;
-      const Coefficients x = regressors(of_treatment, dose, row);
-      const double now = OBART_BUG(causal_coefficients_from_residual) ? 0.0 : product(x, before);
-      const double r = static_cast<double>(mu.residual[row]) + now;
-      int at = 0;
-      for (std::size_t i = 0; i < 3; ++i)
-        for (std::size_t j = 0; j <= i; ++j) lane[at++][l] += w * x[i] * x[j];
-      for (std::size_t i = 0; i < 3; ++i) lane[at++][l] += w * x[i] * r;
+    const Ensemble& of_treatment = tau(ensembles, k);
+    const float* weight = OBART_BUG(causal_coefficients_unweighted) ? nullptr : mu.weights();
+    const auto sum = [&]<std::size_t kRegressors>() {
+      RegressionSums sums;
+      double total[kRegressors * (kRegressors + 3) / 2] = {};
+      sum_rows(mu.data.n_padded(), total, [&](std::size_t row, int l, auto& lane) {
+        const double w = weight != nullptr ? static_cast<double>(weight[row]) : 1.0;
+        const Coefficients x = regressors(of_treatment, k, row);
+        std::size_t at = 0;
+        for (std::size_t i = 0; i < kRegressors; ++i) {
+          const double wx = w * x[i];
+          for (std::size_t j = 0; j <= i; ++j) lane[at++][l] += wx * x[j];
+          lane[at++][l] += wx * effect_[row];
+        }
+      });
+      std::size_t at = 0;
+      for (std::size_t i = 0; i < kRegressors; ++i) {
+        for (std::size_t j = 0; j <= i; ++j) sums.products[i][j] = total[at++];
+        sums.outcome[i] = total[at++];
+      }
+      return sums;
     };
-    sum_rows(mu.data.n_padded(), sums, add);
-    NormalEquations equations(prior_);
-    equations.add(sums, OBART_BUG(causal_coefficients_without_sigma) ? 1.0 : sigma * sigma);
-    coefficients_[k] = equations.draw(rng);
-    for (std::size_t row = 0; row < n_rows_; ++row) {
-      const Coefficients x = regressors(of_treatment, dose, row);
-      const double r = static_cast<double>(mu.residual[row]) + product(x, before);
-      set_residual(ensembles[0], row, fit(mu, row), r - product(x, coefficients_[k]));
-    }
+    return std::isfinite(prior_[kLevel]) ? sum.template operator()<3>()
+                                         : sum.template operator()<2>();
   }
-  static Coefficients regressors(const Ensemble& of_treatment, const std::vector<double>& dose,
-                                 std::size_t row) {
+  Coefficients regressors(const Ensemble& of_treatment, std::size_t k, std::size_t row) const {
+    const double dose = dose_[k][row];
     const double value = fit(of_treatment, row);
-    return {(1.0 - dose[row]) * value, dose[row] * value, dose[row]};
+    return {(1.0 - dose) * value, dose * value, dose};
   }
   static double product(const Coefficients& a, const Coefficients& b) {
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
@@ -312,9 +366,10 @@ class Causal final : public Likelihood {
 
   std::unique_ptr<Likelihood> noise_;
   std::size_t n_rows_, n_padded_;
-  bool is_small_ = false;  // a coefficient was, when the trees of this sweep were updated
+  std::int64_t n_prepared_ = 0;  // sweeps
+  bool is_small_ = false;        // a coefficient was, when the trees of this sweep were updated
   std::vector<double> y_;
-  std::vector<double> effect_;             // of all treatments together, by row; scratch
+  std::vector<double> effect_;             // of treatments, or without them, by row; scratch
   std::vector<std::vector<double>> dose_;  // by treatment and row
   Coefficients prior_;                     // precisions
   std::vector<Coefficients> coefficients_;

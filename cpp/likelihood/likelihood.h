@@ -85,6 +85,9 @@ class Likelihood {
   // if the likelihood has its own. Here latents are drawn.
   virtual void prepare(Ensembles&, std::size_t /*e*/, double /*sigma*/, Rng&) {}
 
+  // Whether `prepare` draws the target of the first ensemble; otherwise that is the outcome.
+  virtual bool draws_target() const { return false; }
+
   // Brings the weights of the first ensemble up to date, where they depend on another.
   virtual void write_weights(Ensembles&) const {}
 
@@ -112,7 +115,7 @@ class Likelihood {
 
   // The float residual drifts by rounding; it is computed anew after so many sweeps. Large targets
   // need that more often.
-  virtual std::int64_t refresh_sweeps() const { return 64; }
+  virtual std::int64_t refresh_sweeps(std::size_t /*e*/) const { return 64; }
 
   // What the likelihood has of its own: scales to be traced, and fields of the state (scales, and
   // latents that a sweep does not draw before it uses them).

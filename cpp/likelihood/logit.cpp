@@ -32,7 +32,7 @@ class Logit final : public Likelihood {
   }
 
   void draw_scales(Ensembles&, double&, Rng&) override {}
-  std::int64_t refresh_sweeps() const override { return LogisticRows::kRefreshSweeps; }
+  std::int64_t refresh_sweeps(std::size_t) const override { return LogisticRows::kRefreshSweeps; }
 
   // As for probit: the next sweep draws latents before it uses them.
   Scaling scaling() const override { return {1024, 0.5}; }

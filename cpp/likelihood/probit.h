@@ -11,6 +11,7 @@ class Probit : public Likelihood {
 
   double first_sigma() const override { return 1.0; }
   double draw_prior_sigma(Rng&) const override { return 1.0; }
+  bool draws_target() const override { return true; }
   void set_y(const double* y, Ensembles& ensembles) override;
   void prepare(Ensembles& ensembles, std::size_t, double, Rng& rng) override;
   void draw_scales(Ensembles&, double&, Rng&) override {}

@@ -127,7 +127,7 @@ class Softmax final : public Likelihood {
   }
 
   void draw_scales(Ensembles&, double&, Rng&) override {}
-  std::int64_t refresh_sweeps() const override { return LogisticRows::kRefreshSweeps; }
+  std::int64_t refresh_sweeps(std::size_t) const override { return LogisticRows::kRefreshSweeps; }
 
   // By the likelihood of the classes; all other classes are read as they are now.
   bool can_scale(std::size_t) const override { return true; }

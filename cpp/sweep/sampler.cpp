@@ -73,8 +73,10 @@ void Sampler::sweep(StopFlag stop) {
     if (!ensemble.settings.leaf.leaf_sd_fixed) update_leaf_sd(state_, e);
     ensemble.total_moves += work_[e].moves;
   }
-  if (++state_.n_sweeps % state_.likelihood->refresh_sweeps() == 0)
-    for (Ensemble& ensemble : ensembles) ensemble.refresh_residual(*backend_, stop.flag);
+  ++state_.n_sweeps;
+  for (std::size_t e = 0; e < ensembles.size(); ++e)
+    if (state_.n_sweeps % state_.likelihood->refresh_sweeps(e) == 0)
+      ensembles[e].refresh_residual(*backend_, stop.flag);
 }
 
 bool Sampler::is_long() const {

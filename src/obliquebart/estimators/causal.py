@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from os import PathLike
@@ -39,7 +40,7 @@ from obliquebart.posterior.diagnostics import Diagnostics, diagnose
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.verdict import Evidence, examine
-from obliquebart.sampling.noise import estimate_noise, tails_to_try
+from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.frames import column_values, without_column
@@ -98,6 +99,10 @@ class ObliqueBARTCausal(CausalAnswers, ObliqueBART):
         them to mu as a further column. "cross_fitted" does so by fits to other rows, which is
         worse in small tables. None leaves them out, for randomised experiments. `fit` also takes
         propensities that you know.
+    noise_df : float or None
+        Degrees of freedom of Student's t noise, an even number from 4 to 30. By default noise is
+        normal: heavier tails would make far outcomes count less in an average effect. With other
+        `noise` than "constant" it is sampled.
     k : float
         The range of y spans 2k prior standard deviations of mu; larger is smoother.
     leaf_sd : float or None
@@ -400,11 +405,10 @@ class ObliqueBARTCausal(CausalAnswers, ObliqueBART):
             scale = np.maximum(np.abs(doses).max(axis=1, keepdims=True), 1e-300)
             simple = replace(outcome, likelihood=outcome.likelihood.when_estimating, more=())
             plain = TrainingProblem(problem.table.with_columns(doses / scale), simple)
-            given = parameters.noise_df
-            priors = [
-                calibrate(replace(parameters, noise_df=df), simple, plain.table.p_cont)
-                for df in (tails_to_try(problem.table.n_rows) if given is None else (given,))
-            ]
+            # Tails that are not asked for would make skewed outcomes count less, and an average
+            # effect is about all of them.
+            normal = replace(parameters, noise_df=parameters.noise_df or math.inf)
+            priors = [calibrate(normal, simple, plain.table.p_cont)]
             seconds = None if limit is None else NOISE_SHARE * limit.seconds_left
             noise = estimate_noise(plain, priors, self.n_jobs, seconds)
         return calibrate(parameters, outcome, p_cont, noise)

@@ -136,18 +136,6 @@ def measure_convergence(
     )
 
 
-def worst_of(found: Sequence[Convergence]) -> Convergence:
-    """Return the largest of each number: of f, and of the effects of treatments."""
-    rhats = {name: value for one in found for name, value in one.scale_rhat.items()}
-    return Convergence(
-        mc_share=max(one.mc_share for one in found),
-        between_share=max(one.between_share for one in found),
-        rhat_f=max(one.rhat_f for one in found),
-        scale_rhat=rhats,
-        mcse=max(one.mcse for one in found),
-    )
-
-
 def relative_to_mean(f: Sequence[FloatArray]) -> list[FloatArray]:
     """Return f of each class minus their mean: a constant in all of them changes nothing."""
     mean = np.mean(f, axis=0)

@@ -24,7 +24,6 @@ from obliquebart.posterior.convergence import (
     FloatArray,
     measure_convergence,
     relative_to_mean,
-    worst_of,
 )
 from obliquebart.posterior.joining import as_burn_in
 from obliquebart.posterior.probes import rows_between
@@ -184,7 +183,7 @@ class _Rounds:
         self.is_over = convergence.arrived
         longer = f"Continuing to {self._following.n_sweeps:,} sweeps."
         outlook = "Converged." if self.is_over else longer
-        self.progress.tell(f"{_in_words(schedule, convergence)}. {outlook}")
+        self.progress.tell(f"{_in_words(schedule, convergence.worst)}. {outlook}")
 
     def _begin(self, following: Schedule, latest: Run) -> None:
         """Turn the chains into starting points of the next round."""
@@ -204,7 +203,25 @@ class _Rounds:
             self.result = self.result._replace(ending="interrupted")
 
 
-def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> Convergence:
+class ChainsConvergence(NamedTuple):
+    """The convergence of the chains of one posterior."""
+
+    f: Convergence
+    effects: list[Convergence]
+    """Of each treatment. Their variance has no noise in it, so it is enough that they are fine."""
+
+    @property
+    def arrived(self) -> bool:
+        """Whether a run that chooses its own length may stop."""
+        return self.f.arrived and all(effect.tier == "fine" for effect in self.effects)
+
+    @property
+    def worst(self) -> Convergence:
+        """The least certain of them."""
+        return max([self.f, *self.effects], key=lambda each: each.rhat_f)
+
+
+def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> ChainsConvergence:
     """Measure the convergence of finished chains of one posterior, in the engine's units."""
     problem, settings = request.problem, request.settings
     likelihood = likelihood_of(settings.likelihood, settings.more)
@@ -234,8 +251,10 @@ def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> 
     scales = {name: trace[name] for name in is_fixed if not is_fixed[name]}
     usual = f + (settings.offset + likelihood.usual_shift(settings.more))
     variance = likelihood.noise_on_f(Given(usual, noise)).mean(axis=(0, 1))
-    found = measure_convergence(f, variance, scales)
-    return worst_of([found, *(measure_convergence(effect, 0.0, {}) for effect in effects)])
+    return ChainsConvergence(
+        measure_convergence(f, variance, scales),
+        [measure_convergence(effect, 0.0, {}) for effect in effects],
+    )
 
 
 def _better(stopped: Run, before: Run | None) -> Run:

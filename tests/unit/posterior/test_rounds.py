@@ -41,8 +41,8 @@ SMALL = {"n_trees": 15, "n_chains": 2, "n_burn": 50, "random_state": 8, "progres
 CLASSES = {**SMALL, "multiclass": "one_vs_rest"}
 # More sweeps than there is time for in a test.
 ENDLESS = 2**31 - 1
-ARRIVED = Convergence(0.001, 0.0, 1.001, {}, 0.01)
-ON_THE_WAY = Convergence(0.023, 0.0, 1.04, {}, 0.1)
+ARRIVED = rounds.ChainsConvergence(Convergence(0.001, 0.0, 1.001, {}, 0.01), [])
+ON_THE_WAY = rounds.ChainsConvergence(Convergence(0.023, 0.0, 1.04, {}, 0.1), [])
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_the_measure_is_that_of_the_posterior(data, monkeypatch):
     found = []
     original = rounds.measure_chains
     monkeypatch.setattr(
-        rounds, "measure_chains", lambda *given: found.append(original(*given)) or ARRIVED
+        rounds, "measure_chains", lambda *given: found.append(original(*given).f) or ARRIVED
     )
     X, y = data
     # With mean one, so that a row of weight one is the same for the engine and the user.
