@@ -17,7 +17,7 @@ from obliquebart.causal.effects import effect_posterior
 from obliquebart.causal.propensity import Propensity, fit_propensity
 from obliquebart.causal.treatment import KINDS, Treatment
 from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART, RandomState, ReadData
-from obliquebart.estimators.causal_answers import CausalAnswers
+from obliquebart.estimators.causal_checks import CausalChecks
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
@@ -65,7 +65,7 @@ class TreatedOutcomes(NamedTuple):
 
 
 @with_shared_parameters
-class ObliqueBARTCausal(CausalAnswers, ObliqueBART):
+class ObliqueBARTCausal(CausalChecks, ObliqueBART):
     """Effects of a treatment on an outcome, by Bayesian trees with oblique rules.
 
     The model is that of Bayesian causal forests (Hahn, Murray and Carvalho 2020) with oblique
