@@ -84,7 +84,7 @@ def _bins(
 
 
 def _texts(values: NDArray[np.float64], is_date: bool) -> list[str]:
-    return [as_date(value) for value in values] if is_date else plain_alike(values.tolist(), 4)
+    return [as_date(value) for value in values] if is_date else plain_alike(values.tolist(), 3)
 
 
 def _with_missing(groups: Groups, missing: NDArray[np.bool_]) -> Groups:
