@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart import ObliqueBARTCausal, ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.exceptions import ModelFileError
 from obliquebart.files import container, model_file
 from obliquebart.files.container import Contents
@@ -39,6 +39,15 @@ def small_classifier(**parameters: Any) -> ObliqueBARTClassifier:
     X, y = small_table()
     labels = np.array(["no", "yes"])[(y > np.median(y)).astype(int)]
     return ObliqueBARTClassifier(**{**SMALL, **parameters}).fit(X, labels)
+
+
+def small_causal(**parameters: Any) -> ObliqueBARTCausal:
+    X, y = small_table(16)
+    return ObliqueBARTCausal(**{**SMALL, "n_effect_trees": 2, **parameters}).fit(X, y, arms())
+
+
+def arms(n: int = 16) -> np.ndarray:
+    return np.array(["drug", "none", "talk"])[np.arange(n) % 7 % 3]
 
 
 def small_file(make=small_regressor, **options):
@@ -87,6 +96,9 @@ def use(model: Any) -> None:
     with np.errstate(all="ignore"):
         try:
             model.n_jobs = 1
+            if isinstance(model, ObliqueBARTCausal):
+                _use_causal(model)
+                return
             model.predict(X)
             if isinstance(model, ObliqueBARTRegressor):
                 model.predict(X, return_std=True)
@@ -102,6 +114,17 @@ def use(model: Any) -> None:
                 model.predict(X)
         except (ValueError, TypeError, MemoryError, OverflowError):
             pass
+
+
+def _use_causal(model: ObliqueBARTCausal) -> None:
+    X, y = small_table(16)
+    arm = None if model.treatment_.arms is None else model.treatment_.arms[-1]
+    model.effect(X, arm=arm)
+    model.ate(X, arm=arm)
+    if model.n_thin < 100:
+        model.progress = False
+        model.sample_more(2, X, y, arms())
+        model.effect(X, arm=arm)
 
 
 # ---- systematic cases ----------------------------------------------------------------------------

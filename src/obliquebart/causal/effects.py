@@ -28,7 +28,8 @@ def effect_posterior(posterior: Posterior, design: CausalDesign, k: int) -> Post
     part = posterior.part(e)
     trace = posterior.trace
     slope = (trace[f"high.{k}"] - trace[f"low.{k}"]).ravel()
-    level = trace[f"level.{k}"].ravel() / posterior.scale.scale
+    with np.errstate(all="ignore"):
+        level = trace[f"level.{k}"].ravel() / posterior.scale.scale
     draws = change_outputs(posterior.ensembles[e], slope, level, design.narrow)
     scale = OutcomeScale(scale=posterior.scale.scale / design.treatment.scale)
     return Posterior(

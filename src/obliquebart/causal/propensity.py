@@ -75,7 +75,7 @@ def fit_propensity(
 ) -> Propensity:
     """Fit the treatments of rows to their columns; doses are those of the engine."""
     folds = fold_of_rows(table)
-    posteriors = []
+    posteriors: list[Posterior | None] = []
     for fold in range(N_FOLDS):
         rows = np.flatnonzero(folds != fold)
         outcome = _outcome(treatment, doses[:, rows])

@@ -256,7 +256,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         else:
             options = FitOptions(limit, checkpoint, checkpoint_every)
             start = time.perf_counter()
-            sampled = self._sample(parameters, length, read.chain_encoding, problem, options)
+            sampled = self._sample(parameters, length, read, options)
             seconds = time.perf_counter() - start if checkpoint is None else None
         posteriors = sampled.posteriors
         n_draws = length.n_chains * length.first_round().n_draws
@@ -375,11 +375,11 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         self,
         parameters: CheckedHyperparameters,
         length: RunLength,
-        encoding: Encoding,
-        problem: TrainingProblem,
+        read: ReadData,
         options: FitOptions,
     ) -> Sampled:
         """Return the posteriors of new chains, or of chains continued from a checkpoint."""
+        problem, encoding = read.problem, read.chain_encoding
         likelihood, classes = problem.outcome.likelihood, problem.outcome.classes
         n_posteriors = len(likelihood.titles(classes))
         n_parts = len(likelihood.labels(classes))
@@ -420,7 +420,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             is_auto = length.n_draws == "auto"
             return Sampled(posteriors, interrupted_words(posteriors[0], first_round, is_auto))
         if not warn_if_out_of_time(runs, posteriors[0], first_round):
-            self._warn_if_apart(posteriors, problem)
+            self._warn_if_apart(posteriors, problem, read.design)
         return Sampled(posteriors)
 
     def _prior(
@@ -467,7 +467,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                 posteriors,
                 f"Sampling was interrupted: {added} of {n_draws} draws per chain were added.",
             )
-        self._warn_if_apart(posteriors, problem)
+        self._warn_if_apart(posteriors, problem, self._fitted.design)
         return Sampled(posteriors)
 
     def _run(

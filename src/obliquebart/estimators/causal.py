@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
 from obliquebart.causal.design import CausalDesign, check_propensities, propensity_names
-from obliquebart.causal.effects import effect_posterior
+from obliquebart.causal.effects import effect_posterior, narrow_table
 from obliquebart.causal.propensity import Propensity, fit_propensity
 from obliquebart.causal.treatment import KINDS, Treatment
 from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART, RandomState, ReadData
@@ -35,8 +35,10 @@ from obliquebart.model.parameters import (
 from obliquebart.model.seen_rows import training_keys
 from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.arviz import Observed, to_arviz
+from obliquebart.posterior.diagnostics import Diagnostics, diagnose
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.posterior.rounds import TimeLimit
+from obliquebart.posterior.verdict import Evidence, examine
 from obliquebart.sampling.noise import estimate_noise, tails_to_try
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
@@ -199,7 +201,8 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
     def _takes(cls, likelihood: Likelihood) -> bool:
         return isinstance(likelihood, WithEffects)
 
-    def fit(
+    # As everywhere for treatments, they come after the outcomes.
+    def fit(  # type: ignore[override]
         self,
         X: Any,
         y: ArrayLike,
@@ -255,7 +258,7 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
         self._warn_of_overlap()
         return self
 
-    def sample_more(
+    def sample_more(  # type: ignore[override]
         self,
         n_draws: int,
         X: Any = None,
@@ -398,6 +401,39 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
 
     def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
         return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
+
+    # ---- convergence -----------------------------------------------------------------------------
+
+    def _encode(self, X: Any) -> EncodedTable:
+        return self._wide(X)
+
+    def _diagnose(
+        self, posteriors: list[Posterior], table: EncodedTable | None, rows: int | Sequence[int]
+    ) -> dict[str, Diagnostics]:
+        """Check the outcome without treatment, and each effect."""
+        (posterior,) = posteriors
+        found = {"outcome without treatment": diagnose(posterior, table, rows, self.n_jobs)}
+        for name, effect in zip(self.treatment_.names, self.effects_.values(), strict=True):
+            narrow = None if table is None else narrow_table(table, effect)
+            found[f"effect, {name}"] = diagnose(effect, narrow, rows, self.n_jobs)
+        return found
+
+    def _examine(
+        self, posteriors: list[Posterior], problem: TrainingProblem, design: CausalDesign | None
+    ) -> list[Evidence]:
+        (posterior,) = posteriors
+        if design is None:
+            raise AssertionError("a causal model has a design")
+        effects = [
+            effect_posterior(posterior, design, k) for k in range(design.treatment.n_treatments)
+        ]
+        return [
+            examine(posterior, problem.table, n_jobs=self.n_jobs),
+            *(
+                examine(each, narrow_table(problem.table, each), n_jobs=self.n_jobs)
+                for each in effects
+            ),
+        ]
 
     def _set_fitted(self, fitted: Fitted) -> ObliqueBARTCausal:
         design = fitted.design

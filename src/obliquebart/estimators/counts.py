@@ -29,11 +29,8 @@ from obliquebart.model.parameters import (
     CheckedHyperparameters,
     RunLength,
 )
-from obliquebart.model.seen_rows import Keys
-from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.arviz import Observed, to_arviz
 from obliquebart.posterior.predictions import FloatArray, check_quantiles
-from obliquebart.table import Encoding
 from obliquebart.table.dask import map_rows
 from obliquebart.table.frames import read_table, without_column
 from obliquebart.validation import (

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from obliquebart.causal.design import CausalDesign
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.exceptions import ConvergenceWarning, warn_caller
 from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.convergence import SMALLEST_CHAIN
-from obliquebart.posterior.diagnostics import ModelSummary, diagnose_all
+from obliquebart.posterior.diagnostics import Diagnostics, ModelSummary, diagnose_all
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.posterior.predictions import FloatArray
-from obliquebart.posterior.verdict import examine_all, reach_verdict
+from obliquebart.posterior.verdict import Evidence, examine_all, reach_verdict
+from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_weights
 
 
@@ -51,10 +53,29 @@ class Judging:
         fitted = self._fitted
         table = None if fitted.training is None else fitted.training.table
         if X is not None:
-            table = fitted.encoding.transform(X)
-        labels = fitted.likelihood.labels(fitted.classes)
-        diagnostics = diagnose_all(fitted.posteriors, labels, table, rows, self.n_jobs)
-        return ModelSummary(diagnostics, fitted.seconds)
+            table = self._encode(X)
+        return ModelSummary(self._diagnose(fitted.posteriors, table, rows), fitted.seconds)
+
+    def _encode(self, X: Any) -> EncodedTable:
+        """Return the columns of the chains at the rows of X."""
+        return self._fitted.encoding.transform(X)
+
+    def _diagnose(
+        self, posteriors: list[Posterior], table: EncodedTable | None, rows: int | Sequence[int]
+    ) -> dict[str, Diagnostics]:
+        """Return the diagnostics of what the model estimates, by label."""
+        labels = self._fitted.likelihood.labels(self._fitted.classes)
+        return diagnose_all(posteriors, labels, table, rows, self.n_jobs)
+
+    def _examine(
+        self,
+        posteriors: list[Posterior],
+        problem: TrainingProblem,
+        design: CausalDesign | None,  # noqa: ARG002
+    ) -> list[Evidence]:
+        """Return what the verdict on new chains is based on."""
+        labels = problem.outcome.likelihood.labels(problem.outcome.classes)
+        return examine_all(posteriors, problem.table, labels, self.n_jobs)
 
     def log_score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Return the mean log predictive density, or log probability, of outcomes.
@@ -86,11 +107,15 @@ class Judging:
         (posterior,) = self._fitted.posteriors
         return posterior.log_density(X, y, n_jobs=self.n_jobs)
 
-    def _warn_if_apart(self, posteriors: list[Posterior], problem: TrainingProblem) -> None:
+    def _warn_if_apart(
+        self,
+        posteriors: list[Posterior],
+        problem: TrainingProblem,
+        design: CausalDesign | None = None,
+    ) -> None:
         """Warn if the chains disagree, but not if there are too few draws to judge."""
         if posteriors[0].n_draws < SMALLEST_CHAIN:
             return
-        labels = problem.outcome.likelihood.labels(problem.outcome.classes)
-        verdict = reach_verdict(examine_all(posteriors, problem.table, labels, self.n_jobs))
+        verdict = reach_verdict(self._examine(posteriors, problem, design))
         if verdict.tier == "apart":
             warn_caller(str(verdict), ConvergenceWarning)

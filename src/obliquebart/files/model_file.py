@@ -1,6 +1,6 @@
 """Model files: write a fitted model, and load it again.
 
-A file of schema 6 is a container (`container.py`) whose header has, besides `format`, `schema` and
+A file of schema 7 is a container (`container.py`) whose header has, besides `format`, `schema` and
 `version`:
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
@@ -15,6 +15,9 @@ A file of schema 6 is a container (`container.py`) whose header has, besides `fo
   the number of chains, the sweeps before their draws and between them (`n_burn`, `n_thin`), and
   the numbers of their `states`.
 
+- `design`, only of a causal model: its arms (the control first) or the location and scale of its
+  dose, how many of the last columns are propensities, and the fits that propensities come from.
+
 Optional is `row_keys`: a 64-bit key of each training row, sorted, by which a row is
 recognised later.
 
@@ -23,7 +26,8 @@ draws. Where sigma is the same in all sweeps before the draws, `burn_sigma` has 
 of every schema stay loadable, and the tests have a file of each. Schema 1 lacks two fields of the
 prior, which then have their defaults; schema 2 calls `scale_jointly` by another name; schema 3 has
 `n_thin` among the parameters only; schema 4 has the draws as they are in memory, no `n_burn` and
-no weights of classes; schema 5 has no `likelihood` and one ensemble per posterior.
+no weights of classes; schema 5 has no `likelihood` and one ensemble per posterior; schema 6 has no
+`design`.
 """
 
 from __future__ import annotations
@@ -41,6 +45,7 @@ from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import Arrays
 from obliquebart.files.chains import add_draws, add_state
 from obliquebart.files.container import Contents, new_header, pack, read_file, write_file
+from obliquebart.files.design import design_header
 from obliquebart.files.model_reader import (
     FORMAT,
     LABEL_DTYPE,
@@ -154,7 +159,7 @@ def to_bytes(
         **new_header(FORMAT, SCHEMA),
         "estimator": fitted.estimator,
         "parameters": parameters,
-        "encoding": _encoding_header(fitted.encoding, arrays),
+        "encoding": _encoding_header(_all_columns(fitted), arrays),
         "likelihood": fitted.likelihood.name,
         **({} if fitted.target_name is None else {"target": fitted.target_name}),
         "classes": _labels_header(fitted.classes),
@@ -166,6 +171,15 @@ def to_bytes(
             for i, posterior in enumerate(fitted.posteriors)
         ],
     }
+    if fitted.design is not None:
+        header["design"] = design_header(
+            fitted.design,
+            lambda posterior, prefix: {
+                **_posterior_header(posterior, prefix, arrays, include_state=False),
+                "n_draws": posterior.n_chains * posterior.n_draws,
+            },
+            _labels_header,
+        )
     if include_state and fitted.row_keys is not None:
         arrays["row_keys"] = fitted.row_keys
     if include_data and fitted.training is not None:
@@ -178,6 +192,11 @@ def to_bytes(
         if outcome.weights is not None:
             arrays["training.weights"] = outcome.weights
     return pack(Contents(header, arrays))
+
+
+def _all_columns(fitted: Fitted) -> Encoding:
+    """Return the encoding of all columns of the chains, propensities too."""
+    return fitted.encoding if fitted.design is None else fitted.design.wide
 
 
 def _plain(name: str, value: Any) -> Any:

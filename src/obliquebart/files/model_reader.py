@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
-from obliquebart.estimators import ESTIMATORS
+from obliquebart.causal.design import CausalDesign
+from obliquebart.estimators import ESTIMATORS, ObliqueBART
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.exceptions import ModelFileError
 from obliquebart.files.arrays import ArrayReader, field
 from obliquebart.files.chains import ChainReader
 from obliquebart.files.container import unpack
+from obliquebart.files.design import read_design
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.class_weight import LARGEST_WEIGHT, SMALLEST_WEIGHT
 from obliquebart.model.outcome import Outcome, OutcomeScale
@@ -29,7 +31,7 @@ from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
 
 FORMAT = "obliquebart model"
-SCHEMA = 6
+SCHEMA = 7
 # The first that has `n_thin` with each posterior.
 THINNING_SCHEMA = 4
 # The first with weights of the classes.
@@ -85,7 +87,7 @@ def read_model(data: bytes) -> StoredModel:
     estimator = field(header, "estimator", str)
     if estimator not in ESTIMATORS:
         raise ModelFileError(f"it is of an unknown estimator {estimator[:80]!r}")
-    likelihood = _read_likelihood(header, ESTIMATORS[estimator]._family)
+    likelihood = _read_likelihood(header, ESTIMATORS[estimator])
     reader = ArrayReader(contents.arrays)
     encoding = _read_encoding(field(header, "encoding", dict), reader)
     classes = _read_labels(field(header, "classes", dict)) if likelihood.has_classes else None
@@ -98,8 +100,11 @@ def read_model(data: bytes) -> StoredModel:
     packed = header["schema"] >= PACKED_SCHEMA
     model = _Model(encoding, likelihood, classes, _size(header, "n_draws"), n_thin, packed)
     posteriors = _read_posteriors(field(header, "posteriors", list), reader, model)
-    if likelihood.joint_classes:
-        # It knows how many classes there are.
+    design = None
+    if likelihood.n_treatments:
+        design = _read_design(header, reader, encoding, posteriors[0])
+    if likelihood.joint_classes or design is not None:
+        # It knows how many classes or treatments there are.
         likelihood = posteriors[0].likelihood
         model = model._replace(likelihood=likelihood)
     information = field(header, "training", dict)
@@ -116,7 +121,7 @@ def read_model(data: bytes) -> StoredModel:
         weights = _read_class_weights(header, len(classes))
     fitted = Fitted(
         estimator=estimator,
-        encoding=encoding,
+        encoding=encoding if design is None else design.narrow,
         likelihood=likelihood,
         posteriors=posteriors,
         classes=classes,
@@ -126,18 +131,45 @@ def read_model(data: bytes) -> StoredModel:
         class_weights=weights,
         target_name=_read_target(header),
         row_keys=row_keys,
+        design=design,
     )
     return StoredModel(parameters, fitted)
 
 
-def _read_likelihood(header: dict[str, Any], family: Likelihood) -> Likelihood:
+def _read_likelihood(header: dict[str, Any], kind: type[ObliqueBART]) -> Likelihood:
     """Return the likelihood of a model; in older files it is that of its estimator."""
     if header["schema"] < LIKELIHOOD_SCHEMA:
-        return family
+        return kind._family
     name = field(header, "likelihood", str)
-    if name not in LIKELIHOODS or LIKELIHOODS[name].task != family.task:
-        raise ModelFileError(f"its likelihood {name[:80]!r} is none of {family.task}")
+    if name not in LIKELIHOODS or not kind._takes(LIKELIHOODS[name]):
+        raise ModelFileError(f"its likelihood {name[:80]!r} is none of {kind._family.task}")
     return LIKELIHOODS[name]
+
+
+def _read_design(
+    header: dict[str, Any], reader: ArrayReader, encoding: Encoding, posterior: Posterior
+) -> CausalDesign:
+    """Return treatments and propensities, which must be those of the posterior."""
+
+    def read_posterior(
+        entry: Any,
+        prefix: str,
+        narrow: Encoding,
+        likelihood: Likelihood,
+        classes: NDArray[Any] | None,
+    ) -> Posterior:
+        n_draws = _size(entry, "n_draws")
+        model = _Model(narrow, likelihood, classes, n_draws, n_thin=None, packed=True)
+        return _read_posterior(entry, prefix, reader, model)
+
+    design = read_design(field(header, "design", dict), encoding, read_posterior, _read_labels)
+    likelihood, treatment = posterior.likelihood, design.treatment
+    hidden = posterior.settings[MORE_ENSEMBLES][-1]["hidden_columns"]
+    if likelihood.n_treatments != treatment.n_treatments or hidden != design.n_propensities:
+        raise ModelFileError("its treatments are not those of its posterior")
+    if (posterior.settings["more"]["codes_arms"] != 0.0) != (treatment.arms is not None):
+        raise ModelFileError("its treatments are not those of its posterior")
+    return design
 
 
 def _read_target(header: dict[str, Any]) -> str | None:

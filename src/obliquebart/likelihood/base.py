@@ -31,6 +31,8 @@ class NoiseScalar(NamedTuple):
     """Whether the progress line has room for it."""
     is_scale: bool = True
     """Whether it is positive, so that its logarithm can be judged."""
+    is_shown: bool = True
+    """Whether it means something by itself, so that tables have it."""
 
 
 class CheckedOutcome(NamedTuple):

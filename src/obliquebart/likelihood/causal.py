@@ -229,5 +229,5 @@ def _names(n_treatments: int) -> list[str]:
 
 
 def _coefficient(name: str) -> NoiseScalar:
-    """Return a coefficient; the sign of low and high says nothing, so chains may differ in it."""
-    return NoiseScalar(name, name, in_progress=False, is_scale=False)
+    """Return a coefficient, which only together with tau means something."""
+    return NoiseScalar(name, name, in_progress=False, is_scale=False, is_shown=False)

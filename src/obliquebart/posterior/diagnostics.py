@@ -346,7 +346,7 @@ def scalars(posterior: Posterior) -> dict[str, FloatArray]:
 def scalar_names(posterior: Posterior) -> list[str]:
     """Return the names of the model's parameters in the trace."""
     settings = posterior.settings
-    names = [scalar.name for scalar in posterior.likelihood.noise]
+    names = [scalar.name for scalar in posterior.likelihood.noise if scalar.is_shown]
     has_theta = posterior.encoding.p_cont > 1 and not settings.get("axis_rules", False)
     for e in range(len(posterior.ensembles)):
         prefix = ensemble_prefix(e)

@@ -28,6 +28,7 @@ from obliquebart import _core
 
 KIND_MASK, LEAF, CONTINUOUS, CATEGORICAL = 3, 0, 1, 2
 WORD_BITS = 32
+LARGEST_OUTPUT = 1e38
 # The unit of each array: what it has one entry per.
 UNITS = {
     "node_kind": "node",
@@ -256,8 +257,11 @@ def change_outputs(
     decoded = DecodedDraws(draws, columns.n_levels)
     n_trees = decoded.n_leaves.shape[1]
     n_outputs = decoded.n_leaves.sum(axis=1)
-    outputs = decoded.arrays["outputs"] * np.repeat(factor, n_outputs)
-    outputs += np.repeat(shift / n_trees, n_outputs)
+    # Numbers from a file may be of any size; those of a fit are far from these limits.
+    with np.errstate(over="ignore", invalid="ignore"):
+        outputs = decoded.arrays["outputs"] * np.repeat(factor, n_outputs)
+        outputs += np.repeat(shift / n_trees, n_outputs)
+    outputs = np.clip(np.nan_to_num(outputs), -LARGEST_OUTPUT, LARGEST_OUTPUT)
     arrays = {**decoded.arrays, "outputs": outputs.astype(np.float32)}
     return draws_from_arrays(arrays, columns)
 
