@@ -9,13 +9,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from obliquebart.causal.treatment import label_text
 from obliquebart.display.tables import ShowsTables, TextTable
 
 FloatArray = NDArray[np.float64]
-# A row has counterparts in another arm if so many of its rows have propensities this close.
-COUNTERPARTS, DISTANCE = 3, 0.05
-# `fit` warns from this share of rows without counterparts on.
-WARNED_SHARE = 0.05
+# A row has counterparts in another arm if so many of its rows have propensities this close, as
+# differences and as factors. Without the factor, rows with a propensity of 0.001 would have
+# counterparts among rows with 0.09. Of a small arm, one row in so many is enough.
+COUNTERPARTS, DISTANCE, FACTOR = 3, 0.1, 3.0
+ROWS_PER_COUNTERPART = 50
+SMALLEST_PROPENSITY = 1e-6
+# `fit` warns from this share of rows without counterparts on, if there are rows enough to judge.
+WARNED_SHARE, FEWEST_WARNED = 0.1, 50
 SHOWN_ROWS = 10
 
 
@@ -23,10 +28,11 @@ SHOWN_ROWS = 10
 class Overlap(ShowsTables):
     """Propensities by arm, and rows without counterparts; prints as a table.
 
-    A row has counterparts in another arm if at least three rows of that arm have a propensity
-    within 0.05 of its own. With several arms the propensities of all of them must be that close.
-    For rows without counterparts the data do not show what the other treatment does: their
-    effects come from the model and its prior.
+    A row has counterparts in another arm if at least three rows of that arm, or of a small arm
+    one in fifty, have similar propensities: the probability of that arm, rather than of the row's
+    own, differs by at most 0.1, and either probability by at most a factor of three. For rows
+    without counterparts the data do not show what the other treatment does: their effects come
+    from the model and its prior.
 
     Attributes
     ----------
@@ -84,25 +90,25 @@ class Overlap(ShowsTables):
         if not len(rows):
             return f"All {n_rows:,} rows have counterparts in the other arms."
         by_arm = [
-            f"{int((self.without.any(axis=1) & (self.arm == a)).sum()):,} with {label!r}"
+            f"{int((self.without.any(axis=1) & (self.arm == a)).sum()):,} with {label_text(label)}"
             for a, label in enumerate(self.arms)
         ]
         shown = ", ".join(map(str, rows[:SHOWN_ROWS].tolist()))
         more = ", …" if len(rows) > SHOWN_ROWS else ""
         return (
             f"{len(rows):,} of {n_rows:,} rows ({self.share:.1%}) have no counterparts in another "
-            f"arm ({', '.join(by_arm)}): fewer than {COUNTERPARTS} of its rows have propensities "
-            f"within {DISTANCE}. Rows {shown}{more}."
+            f"arm ({', '.join(by_arm)}): hardly any of its rows have similar propensities. Rows "
+            f"{shown}{more}."
         )
 
     def _parts(self) -> list[TextTable | str]:
         tables: list[TextTable | str] = [
             TextTable(
-                f"Propensity of {self.arms[k]} by arm",
+                f"Propensity of {label_text(self.arms[k])} by arm",
                 ["arm", "rows", "1%", "median", "99%", "without counterparts"],
                 [
                     [
-                        str(label),
+                        label_text(label),
                         f"{int((self.arm == a).sum()):,}",
                         *(f"{q:.3f}" for q in quantiles),
                         f"{int((self.without.any(axis=1) & (self.arm == a)).sum()):,}",
@@ -137,17 +143,29 @@ class Overlap(ShowsTables):
 def overlap_of(arms: list[Any], doses: FloatArray, propensities: FloatArray) -> Overlap:
     """Compare the propensities of arms, both given with a row per arm besides the control."""
     arm = (doses * np.arange(1, len(doses) + 1)[:, None]).sum(axis=0).astype(np.intp)
-    points = propensities.T
+    control = 1.0 - propensities.sum(axis=0, keepdims=True)
+    p = np.clip(np.concatenate([control, propensities]), SMALLEST_PROPENSITY, 1.0)
     without = np.zeros((len(arm), len(arms)), dtype=bool)
-    for a in range(len(arms)):
-        others = arm != a
-        without[others, a] = _too_few(points[arm == a], points[others])
-    return Overlap(arms, arm, points, without)
+    for own in range(len(arms)):
+        for other in range(len(arms)):
+            if own != other:
+                points = _coordinates(p[other] / (p[own] + p[other]))
+                rows = arm == own
+                without[rows, other] = _too_few(points[arm == other], points[rows])
+    return Overlap(arms, arm, propensities.T, without)
+
+
+def _coordinates(p: FloatArray) -> FloatArray:
+    """Return points whose largest coordinate differs by `DISTANCE` at most if rows are similar."""
+    p = np.clip(p, SMALLEST_PROPENSITY, 1.0 - SMALLEST_PROPENSITY)
+    factors = DISTANCE / np.log(FACTOR) * np.log([p, 1.0 - p])
+    return np.column_stack([p, *factors])
 
 
 def _too_few(members: FloatArray, points: FloatArray) -> NDArray[np.bool_]:
     """Say which points have fewer counterparts than needed among the members of an arm."""
-    if len(members) < COUNTERPARTS:
+    if not len(members):
         return np.ones(len(points), dtype=bool)
-    distance, _ = cKDTree(members).query(points, k=[COUNTERPARTS], p=np.inf)
-    return np.asarray(distance[:, 0] > DISTANCE)
+    needed = min(max(len(members) // ROWS_PER_COUNTERPART, 1), COUNTERPARTS)
+    distance, _ = cKDTree(members).query(points, k=[needed], p=np.inf)
+    return np.asarray(distance[:, 0] > DISTANCE * (1.0 + 1e-6))

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 import obliquebart
-from obliquebart.cli import fit_task, results, write_table
+from obliquebart.cli import causal, fit_task, results, write_table
 from obliquebart.cli.datafile import DataFile, FileError, read_data
 from obliquebart.cli.screen import (
     INTERRUPTED,
@@ -128,6 +128,25 @@ def fit(
         typer.Option(help="The column with the exposures of counts, such as years observed."),
     ] = None,
     event: Event = None,
+    treatment: Annotated[
+        str | None,
+        typer.Option(help="The column with the treatment, whose effect is estimated."),
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(help="The treatment that others are compared with.", show_default="first"),
+    ] = None,
+    treatment_type: Annotated[
+        Literal["auto", "arms", "dose"] | None,
+        typer.Option(help="Whether treatments are arms, or numbers of more or less."),
+    ] = None,
+    propensity: Annotated[
+        Literal["cross_fitted", "none"] | None,
+        typer.Option(
+            help="Whether to estimate propensities; none for experiments.",
+            show_default="cross_fitted",
+        ),
+    ] = None,
     categorical: Annotated[
         list[str] | None,
         typer.Option(
@@ -193,6 +212,7 @@ def fit(
         "auto" if dates else None,
         exposure,
         event,
+        causal.TreatmentOptions(treatment, control, treatment_type, propensity),
     )
     problem = fit_task.read_task(file, target, fit_task.chosen_outcome(outcome, task), choices)
     screen.show_words(problem.table_of_types())
@@ -220,6 +240,9 @@ def fit(
         size = path.stat().st_size / 1e6
         screen.say(f"Fitted in {seconds:.1f} s. Saved {path} ({size:.1f} MB).")
         judged = model.summary(problem.X)._for("command line")
+        effects = causal.effects_of(model, problem.X) if causal.is_causal(model) else None
+        if effects is not None:
+            screen.show(*map(str, effects.averages.values()))
         screen.show(*results.summary_parts(judged))
         screen.finish(
             {
@@ -227,6 +250,7 @@ def fit(
                 "seconds": round(seconds, 3),
                 "interrupted": is_interrupted,
                 **problem.to_dict(),
+                **({} if effects is None else effects.to_dict()),
                 **judged.to_dict(),
             }
         )
@@ -283,7 +307,7 @@ def predict(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the rows of a table, with intervals or class probabilities."""
+    """Predict the rows of a table, with intervals or class probabilities; or their effects."""
     screen = Screen(as_json, quiet)
     if output is not None:
         _require_folder(output)
@@ -327,6 +351,12 @@ def summary(
     """Show which columns matter, how large the errors are, and whether the chains agree."""
     screen = Screen(as_json)
     model = results.load_model(model_file, n_jobs)
+    if causal.is_causal(model):
+        X = None
+        if data is not None:
+            X = read_data(data, delimiter, decimal).table_for(results.encoding_of(model))
+        _summarise_effects(screen, model, X, rows, top, rules)
+        return
     X = y = None
     if data is not None:
         file = read_data(data, delimiter, decimal)
@@ -350,6 +380,26 @@ def summary(
             "rules": {label: finding.to_dict() for label, finding in findings.items()},
             "scores": scores,
             "rows_in_training": None if seen is None else seen.n_seen,
+        }
+    )
+
+
+def _summarise_effects(
+    screen: Screen, model: Any, X: Any, rows: int, top: int, rules: bool
+) -> None:
+    """Show the effects of a causal model."""
+    judged = model.summary(X, rows=rows)._for("command line")
+    effects = causal.effects_of(model, X)
+    findings = results.findings(model, top)
+    screen.show(*results.model_parts(model), *effects.parts(top), *results.summary_parts(judged))
+    if rules:
+        screen.show(*results.findings_parts(findings))
+    screen.finish(
+        {
+            **results.model_to_dict(model),
+            **effects.to_dict(),
+            **judged.to_dict(),
+            "rules": {label: finding.to_dict() for label, finding in findings.items()},
         }
     )
 
@@ -379,7 +429,10 @@ def report(
     _require_folder(path)
     model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
-    X, y = _rows_for(model, file, target, event, required=True)
+    if causal.is_causal(model):
+        X, y = _treated_rows(model, file), None
+    else:
+        X, y = _rows_for(model, file, target, event, required=True)
     write_report(model, X, y, path, title=title, source=Path(file.name).name)
     screen.say(f"Saved {path} ({path.stat().st_size / 1e6:.1f} MB).")
     screen.finish({"report": str(path), "bytes": path.stat().st_size})
@@ -437,6 +490,13 @@ def _rows_for(
         return file.table_for(results.encoding_of(model), rows), y
     y, rows = file.outcome(name, as_text=results.has_text_labels(model))
     return file.table_for(results.encoding_of(model), rows), model._fitted.likelihood.from_column(y)
+
+
+def _treated_rows(model: Any, file: DataFile) -> dict[str, Any]:
+    """Return a causal model's columns of the rows that have a treatment."""
+    encoding = results.encoding_of(model)
+    file.require([str(encoding.left_out)], "the treatment")
+    return file.table_for(encoding, file.outcome(str(encoding.left_out))[1])
 
 
 def _what_is_missing(file: DataFile, model: Any, target: str | None) -> str:

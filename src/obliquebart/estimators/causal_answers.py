@@ -18,6 +18,7 @@ from obliquebart.causal.answers import (
 from obliquebart.causal.effects import outcome_blocks, summarise_blocks
 from obliquebart.causal.groups import groups_of
 from obliquebart.causal.policy import Policy, PolicyValue, check_policy, policy_value
+from obliquebart.causal.treatment import label_text
 from obliquebart.estimators.causal_rows import CausalRows, Dose, documented
 from obliquebart.table.frames import column_values
 from obliquebart.validation import check_number
@@ -386,7 +387,7 @@ class CausalAnswers(CausalRows):
         columns: dict[str, FloatArray] = {}
         for arm in self.effects_:
             found = self._row_effects(X, arm).summarise((tail, 1.0 - tail))
-            end = "" if len(self.effects_) == 1 else f"_{arm}"
+            end = "" if len(self.effects_) == 1 else f"_{label_text(arm)}"
             low, high = found.quantiles.T
             names = ("effect", "low", "high", "probability_positive")
             values = (found.mean, low, high, found.above)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.causal.design import check_propensities
-from obliquebart.causal.overlap import WARNED_SHARE, Overlap, overlap_of
+from obliquebart.causal.overlap import FEWEST_WARNED, WARNED_SHARE, Overlap, overlap_of
 from obliquebart.causal.prior import PriorOf, prior_averages
 from obliquebart.causal.sensitivity import Sensitivity, observed_strengths, sensitivity_of
 from obliquebart.estimators.causal_answers import CausalAnswers
@@ -44,8 +44,9 @@ class CausalChecks(CausalAnswers):
     ) -> Overlap:
         """Compare the propensities of the arms, and find rows without counterparts.
 
-        A row has counterparts in another arm if at least three rows of that arm have a propensity
-        within 0.05 of its own. `fit` warns if more than 5% of the rows have none.
+        A row has counterparts in another arm if at least three rows of that arm, or of a small arm
+        one in fifty, have similar propensities: they differ by at most 0.1, and by at most a
+        factor of three. `fit` warns if more than 10% of the rows have none.
 
         Parameters
         ----------
@@ -78,7 +79,7 @@ class CausalChecks(CausalAnswers):
         if self.treatment_.arms is None or not self._design.n_propensities:
             return
         found = self.overlap()
-        if found.share > WARNED_SHARE:
+        if found.share > WARNED_SHARE and len(found.arm) >= FEWEST_WARNED:
             warn_caller(
                 f"{found.in_words()} Their effects come from the model and its prior more than "
                 "from data. Look at plots.overlap(model), and leave such rows out, or ask about "

@@ -15,6 +15,7 @@ from obliquebart.causal.answers import SubgroupEffects
 from obliquebart.causal.overlap import Overlap
 from obliquebart.causal.policy import Policy, PolicyValue
 from obliquebart.causal.sensitivity import Sensitivity
+from obliquebart.causal.treatment import label_text
 from obliquebart.plots.style import (
     ACCENT,
     INK,
@@ -200,7 +201,7 @@ def overlap(
         own = values[found.arm == a]
         counts, _ = np.histogram(own, edges)
         share = counts / max(len(own), 1)
-        name = f"{short_name(str(label))} ({len(own):,} rows)"
+        name = f"{short_name(label_text(label))} ({len(own):,} rows)"
         ax.stairs(share, edges, fill=True, alpha=0.18, color=style["color"])
         ax.stairs(share, edges, lw=2, label=name, **style)
     without = values[found.rows]
@@ -209,7 +210,7 @@ def overlap(
         name = f"no counterparts ({len(without):,} rows)"
         height = np.full(len(without), 0.015)
         ax.plot(without, height, "x", color=INK, ms=5, transform=transform, label=name)
-    of = "the treatment" if len(found.arms) == 2 else short_name(str(found.arms[k]))
+    of = "the treatment" if len(found.arms) == 2 else short_name(label_text(found.arms[k]))
     label_axes(ax, x=f"propensity: probability of {of}", y="share of the rows of an arm")
     ax.set_xlim(0.0, 1.0)
     ax.set_ylim(bottom=0.0)

@@ -30,27 +30,45 @@ def model():
 
 
 def test_counterparts_are_counted_within_a_distance():
-    propensity = np.array([[0.1, 0.5, 0.5, 0.5, 0.52, 0.9, 0.56, 0.56, 0.56]])
+    propensity = np.array([[0.2, 0.5, 0.5, 0.5, 0.59, 0.9, 0.61, 0.62, 0.63]])
     treated = np.array([[0, 0, 0, 0, 1, 1, 1, 1, 1.0]])
     found = overlap_of(["no", "yes"], treated, propensity)
-    # Row 0 has no treated row nearby, rows 5 to 8 no three controls within 0.05.
-    expected = [[False, True]] + [[False, True]] * 3 + [[False, False]] + [[True, False]] * 4
+    # Of arms this small one row within 0.1 is enough.
+    expected = [[False, True]] + [[False, False]] * 4 + [[True, False]] * 4
     assert found.without.tolist() == expected
-    assert found.rows.tolist() == [0, 1, 2, 3, 5, 6, 7, 8]
-    assert found.share == pytest.approx(8 / 9)
-    assert "8 of 9 rows (88.9%)" in found.in_words()
-    assert "(4 with 'no', 4 with 'yes')" in found.in_words()
+    assert found.rows.tolist() == [0, 5, 6, 7, 8]
+    assert found.share == pytest.approx(5 / 9)
+    assert "5 of 9 rows (55.6%)" in found.in_words()
+    assert "(1 with no, 4 with yes)" in found.in_words()
 
 
-def test_several_arms_need_all_propensities_to_be_close():
+@pytest.mark.parametrize(("n_near", "enough"), [(2, False), (3, True)])
+def test_large_arms_need_three_counterparts(n_near, enough):
+    propensity = np.concatenate([[0.3], np.full(n_near, 0.35), np.full(200, 0.7)])
+    treated = np.concatenate([[0.0], np.ones(n_near + 200)])
+    found = overlap_of([0, 1], treated[None], propensity[None])
+    assert found.without[0, 1] == (not enough)
+
+
+@pytest.mark.parametrize(("other", "similar"), [(0.011, True), (0.029, True), (0.031, False)])
+def test_small_propensities_differ_by_a_factor(other, similar):
+    treated = np.repeat([0.0, 1.0], 4)
+    for values in ([0.01] * 4 + [other] * 4, [0.99] * 4 + [1 - other] * 4):
+        found = overlap_of([0, 1], treated[None], np.array([values]))
+        assert found.share == (0.0 if similar else 1.0)
+
+
+def test_several_arms_are_compared_in_pairs():
     n = 12
     doses = np.stack([np.arange(n) % 3 == 1, np.arange(n) % 3 == 2]).astype(float)
     same = np.full((2, n), 0.3)
     assert overlap_of([0, 1, 2], doses, same).share == 0.0
-    apart = same + np.stack([np.zeros(n), 0.2 * doses[1]])
+    # Rows of the last arm were more likely to be in it; the others compare with each other.
+    apart = same + np.stack([-0.2 * doses[1], 0.4 * doses[1]])
     found = overlap_of([0, 1, 2], doses, apart)
     assert found.without[doses[1] == 1].tolist() == [[True, True, False]] * 4
     assert found.without[doses[1] == 0, 2].all()
+    assert not found.without[doses[1] == 0, :2].any()
     assert "Propensity of 2 by arm" in str(found)
 
 
