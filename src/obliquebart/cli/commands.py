@@ -143,8 +143,8 @@ def fit(
     propensity: Annotated[
         Literal["cross_fitted", "none"] | None,
         typer.Option(
-            help="Whether to estimate propensities; none for experiments.",
-            show_default="cross_fitted",
+            help="How to estimate propensities; none for randomised experiments.",
+            show_default="that of ObliqueBARTCausal",
         ),
     ] = None,
     categorical: Annotated[
