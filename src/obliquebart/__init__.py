@@ -10,6 +10,7 @@ Examples
 (2,)
 """
 
+from obliquebart.causal.difference import average_difference
 from obliquebart.estimators import (
     ObliqueBARTCausal,
     ObliqueBARTClassifier,
@@ -26,6 +27,7 @@ from obliquebart.exceptions import (
     DoubtfulColumnWarning,
     ManyClassesWarning,
     ModelFileError,
+    OverlapWarning,
     TimeLimitWarning,
 )
 from obliquebart.files.model_file import load
@@ -47,10 +49,12 @@ __all__ = [
     "ObliqueBARTCountRegressor",
     "ObliqueBARTRegressor",
     "ObliqueBARTSurvival",
+    "OverlapWarning",
     "Posterior",
     "RandomRotation",
     "TimeLimitWarning",
     "UnseenLevelWarning",
     "__version__",
+    "average_difference",
     "load",
 ]

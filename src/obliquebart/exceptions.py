@@ -77,6 +77,10 @@ class ManyClassesWarning(UserWarning):
     """A classifier got more than 100 distinct numbers as labels; y may be a quantity."""
 
 
+class OverlapWarning(UserWarning):
+    """Some rows have no counterparts with another treatment, so their effects are guesses."""
+
+
 class TimeLimitWarning(UserWarning):
     """The fit reached `max_seconds` and has fewer draws than requested."""
 

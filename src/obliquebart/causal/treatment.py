@@ -77,7 +77,7 @@ class Treatment:
         """What each effect is called."""
         if self.arms is None:
             return ["one unit more"]
-        control, *others = [str(arm) for arm in self.arms.tolist()]
+        control, *others = map(label_text, self.arms.tolist())
         return [f"{arm} against {control}" for arm in others]
 
     def encode(self, values: Any, n_rows: int) -> FloatArray:
@@ -108,6 +108,17 @@ class Treatment:
                 raise ValueError(f"arm={arm!r}, but the treatment is a dose, which has no arms.")
             raise ValueError(f"arm={arm!r} must be one of {arms[1:]!r}.")
         return arms.index(arm) - 1
+
+
+def label_text(label: Any) -> str:
+    """Return the label of an arm as people write it.
+
+    Examples
+    --------
+    >>> label_text(1.0), label_text(0.5), label_text("drug")
+    ('1', '0.5', 'drug')
+    """
+    return f"{label:g}" if isinstance(label, float) else str(label)
 
 
 def _numbers(labels: NDArray[Any]) -> FloatArray:

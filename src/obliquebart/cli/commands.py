@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 import obliquebart
-from obliquebart.cli import fit_task, results, write_table
-from obliquebart.cli.datafile import DataFile, FileError, read_data
+from obliquebart.cli import causal, fit_task, results, rows_of, write_table
+from obliquebart.cli.datafile import FileError, read_data
 from obliquebart.cli.screen import (
     INTERRUPTED,
     Screen,
@@ -128,6 +128,25 @@ def fit(
         typer.Option(help="The column with the exposures of counts, such as years observed."),
     ] = None,
     event: Event = None,
+    treatment: Annotated[
+        str | None,
+        typer.Option(help="The column with the treatment, whose effect is estimated."),
+    ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(help="The treatment that others are compared with.", show_default="first"),
+    ] = None,
+    treatment_type: Annotated[
+        Literal["auto", "arms", "dose"] | None,
+        typer.Option(help="Whether treatments are arms, or numbers of more or less."),
+    ] = None,
+    propensity: Annotated[
+        Literal["fitted", "cross_fitted", "none"] | None,
+        typer.Option(
+            help="How to estimate propensities; none for randomised experiments.",
+            show_default="fitted",
+        ),
+    ] = None,
     categorical: Annotated[
         list[str] | None,
         typer.Option(
@@ -193,6 +212,7 @@ def fit(
         "auto" if dates else None,
         exposure,
         event,
+        causal.TreatmentOptions(treatment, control, treatment_type, propensity),
     )
     problem = fit_task.read_task(file, target, fit_task.chosen_outcome(outcome, task), choices)
     screen.show_words(problem.table_of_types())
@@ -220,6 +240,9 @@ def fit(
         size = path.stat().st_size / 1e6
         screen.say(f"Fitted in {seconds:.1f} s. Saved {path} ({size:.1f} MB).")
         judged = model.summary(problem.X)._for("command line")
+        effects = causal.effects_of(model, problem.X) if causal.is_causal(model) else None
+        if effects is not None:
+            screen.show(*map(str, effects.averages.values()))
         screen.show(*results.summary_parts(judged))
         screen.finish(
             {
@@ -227,6 +250,7 @@ def fit(
                 "seconds": round(seconds, 3),
                 "interrupted": is_interrupted,
                 **problem.to_dict(),
+                **({} if effects is None else effects.to_dict()),
                 **judged.to_dict(),
             }
         )
@@ -283,7 +307,7 @@ def predict(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the rows of a table, with intervals or class probabilities."""
+    """Predict the rows of a table, with intervals or class probabilities; or their effects."""
     screen = Screen(as_json, quiet)
     if output is not None:
         _require_folder(output)
@@ -327,12 +351,18 @@ def summary(
     """Show which columns matter, how large the errors are, and whether the chains agree."""
     screen = Screen(as_json)
     model = results.load_model(model_file, n_jobs)
+    if causal.is_causal(model):
+        X = None
+        if data is not None:
+            X = read_data(data, delimiter, decimal).table_for(results.encoding_of(model))
+        _summarise_effects(screen, model, X, rows, top, rules)
+        return
     X = y = None
     if data is not None:
         file = read_data(data, delimiter, decimal)
-        X, y = _rows_for(model, file, target, event, required=False)
+        X, y = rows_of.rows_for(model, file, target, event, required=False)
         if y is None and model.target_name_ is not None:
-            screen.say(f"No errors: {_what_is_missing(file, model, target)}")
+            screen.say(f"No errors: {rows_of.what_is_missing(file, model, target)}")
     judged = model.summary(X, rows=rows)._for("command line")
     importance = results.importance(model, X)
     findings = results.findings(model, top)
@@ -350,6 +380,26 @@ def summary(
             "rules": {label: finding.to_dict() for label, finding in findings.items()},
             "scores": scores,
             "rows_in_training": None if seen is None else seen.n_seen,
+        }
+    )
+
+
+def _summarise_effects(
+    screen: Screen, model: Any, X: Any, rows: int, top: int, rules: bool
+) -> None:
+    """Show the effects of a causal model."""
+    judged = model.summary(X, rows=rows)._for("command line")
+    effects = causal.effects_of(model, X)
+    findings = results.findings(model, top)
+    screen.show(*results.model_parts(model), *effects.parts(top), *results.summary_parts(judged))
+    if rules:
+        screen.show(*results.findings_parts(findings))
+    screen.finish(
+        {
+            **results.model_to_dict(model),
+            **effects.to_dict(),
+            **judged.to_dict(),
+            "rules": {label: finding.to_dict() for label, finding in findings.items()},
         }
     )
 
@@ -379,7 +429,10 @@ def report(
     _require_folder(path)
     model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
-    X, y = _rows_for(model, file, target, event, required=True)
+    if causal.is_causal(model):
+        X, y = rows_of.treated_rows(model, file), None
+    else:
+        X, y = rows_of.rows_for(model, file, target, event, required=True)
     write_report(model, X, y, path, title=title, source=Path(file.name).name)
     screen.say(f"Saved {path} ({path.stat().st_size / 1e6:.1f} MB).")
     screen.finish({"report": str(path), "bytes": path.stat().st_size})
@@ -421,40 +474,6 @@ def demo(
         if code:
             raise typer.Exit(code)
     screen.say(f"\nThat took {time.perf_counter() - start:.0f} s. Open {page} in a browser.")
-
-
-def _rows_for(
-    model: Any, file: DataFile, target: str | None, event: str | None, required: bool
-) -> tuple[dict[str, Any], Any]:
-    """Return a model's columns and, if the file has them, the outcomes."""
-    name = target or results.find_target(file, model)
-    if name is None or (results.has_times(model) and event is None):
-        if required:
-            raise FileError(_what_is_missing(file, model, target))
-        return file.table_for(results.encoding_of(model)), None
-    if results.has_times(model):
-        y, rows = fit_task.survival_outcome(file, name, event)
-        return file.table_for(results.encoding_of(model), rows), y
-    y, rows = file.outcome(name, as_text=results.has_text_labels(model))
-    return file.table_for(results.encoding_of(model), rows), model._fitted.likelihood.from_column(y)
-
-
-def _what_is_missing(file: DataFile, model: Any, target: str | None) -> str:
-    """Say what the user must name, if a file is to tell the outcomes."""
-    if results.has_times(model) and (target or results.find_target(file, model)):
-        return f"Which column of {file.name} says whether the event was seen? Name it with --event."
-    return _which_target(file, model)
-
-
-def _which_target(file: DataFile, model: Any) -> str:
-    others = results.possible_targets(file, model)
-    if model.target_name_ is not None:
-        missing = f"{file.name} has no column {model.target_name_!r} (the target)"
-        return f"{missing}; name it with --target." if others else f"{missing}."
-    if not others:
-        return f"{file.name} has no column besides those of the model, and so no target."
-    listed = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
-    return f"Which column of {file.name} is the target: {listed}? Name it with --target."
 
 
 def _default_output(data: str, suffix: str) -> Path:

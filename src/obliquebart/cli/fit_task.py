@@ -12,12 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.table import Table as RichTable
 
+from obliquebart.cli.causal import TreatmentOptions
 from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import plain_table
 from obliquebart.cli.write_table import NamedArrays
 from obliquebart.display.numbers import plain
 from obliquebart.estimators import (
     ObliqueBART,
+    ObliqueBARTCausal,
     ObliqueBARTClassifier,
     ObliqueBARTCountRegressor,
     ObliqueBARTRegressor,
@@ -62,6 +64,7 @@ class ColumnChoices(NamedTuple):
     exposure: str | None = None
     event: str | None = None
     """Says whether the time of the target is that of an event."""
+    treatment: TreatmentOptions = TreatmentOptions()
 
     def check(self, file: DataFile, target: str) -> None:
         """Raise an error if a column is missing or has two roles."""
@@ -88,6 +91,8 @@ class ColumnChoices(NamedTuple):
                     f"The --exposure column {self.exposure!r} cannot be the target, the --id "
                     "column, or in --categorical or --drop."
                 )
+        roles = {"the target": target, "the --id column": self.id_column}
+        self.treatment.check(file, roles | {f"in --drop ({name})": name for name in self.drop})
 
     def columns(self, file: DataFile, target: str) -> list[str]:
         """Return the columns of the model."""
@@ -110,16 +115,27 @@ class FitTask:
     @property
     def estimator(self) -> type[ObliqueBART]:
         """The estimator for such outcomes."""
-        return OUTCOMES[self.outcome]
+        is_causal = self.choices.treatment.column is not None
+        return ObliqueBARTCausal if is_causal else OUTCOMES[self.outcome]
+
+    @property
+    def _roles(self) -> dict[str, str]:
+        """The columns that are none of the model's, by what they are."""
+        roles = {self.choices.exposure: "exposure", self.choices.treatment.column: "treatment"}
+        return {name: role for name, role in roles.items() if name is not None}
 
     def in_words(self) -> str:
         """Return a sentence about the task."""
-        n_columns = len(self.X) - (self.choices.exposure is not None)
+        n_columns = len(self.X) - len(self._roles)
         words = f"{len(self.y)} rows, {n_columns} columns. Target {self.target!r}: "
         kind = f"{self.outcome} " if self.outcome in OUTCOME_PARAMETERS else ""
-        words += f"{kind}{self.estimator._family.describe(self.y)}."
+        words += f"{kind}{OUTCOMES[self.outcome]._family.describe(self.y)}."
+        treatment = self.choices.treatment.column
+        if treatment is not None:
+            words += f" Treatment {treatment!r}."
         if self.n_dropped:
-            words += f" Dropped {self.n_dropped} rows with a missing target."
+            what = "target" if treatment is None else "target or treatment"
+            words += f" Dropped {self.n_dropped} rows with a missing {what}."
         return words
 
     def table_of_types(self) -> RichTable:
@@ -142,15 +158,12 @@ class FitTask:
         """How each column is used."""
         roles = column_roles(self._table, list(self.choices.categorical), self.choices.dates)
         taken_as = {name: TAKEN_AS[role] for name, role in zip(self.X, roles, strict=True)}
-        if self.choices.exposure is not None:
-            taken_as[self.choices.exposure] = "exposure"
-        return taken_as
+        return taken_as | self._roles
 
     @property
     def fit_options(self) -> dict[str, Any]:
         """What `fit` needs besides the table and the outcomes."""
-        exposure = self.choices.exposure
-        return {} if exposure is None else {"exposure": exposure}
+        return {role: name for name, role in self._roles.items()}
 
     def new_model(self, parameters: dict[str, Any]) -> Any:
         """Return an estimator."""
@@ -165,15 +178,20 @@ class FitTask:
             "categorical_features": list(self.choices.categorical) or "auto",
             "dates": self.choices.dates,
         }
-        chosen |= OUTCOME_PARAMETERS.get(self.outcome, {})
+        treatment = self.choices.treatment
+        if treatment.column is None:
+            chosen |= OUTCOME_PARAMETERS.get(self.outcome, {})
+        else:
+            chosen |= treatment.parameters(self.X[treatment.column], self.outcome)
         return self.estimator(**{**chosen, **parameters})
 
     def to_dict(self) -> dict[str, Any]:
         """Return the task for JSON."""
         return {
             "target": self.target,
-            "task": self.estimator._family.task,
+            "task": OUTCOMES[self.outcome]._family.task,
             "outcome": self.outcome,
+            "treatment": self.choices.treatment.column,
             "n_rows": len(self.y),
             "rows_without_target": self.n_dropped,
             "columns": self.taken_as,
@@ -243,6 +261,18 @@ def survival_outcome(
     return y, None if len(rows) == file.n_rows else rows
 
 
+def _with_treatment(
+    file: DataFile, column: str, y: NDArray[Any], rows: NDArray[np.intp] | None
+) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
+    """Leave out the rows without a treatment."""
+    _, with_treatment = file.outcome(column, as_text=False)
+    if with_treatment is None:
+        return y, rows
+    known = np.arange(file.n_rows) if rows is None else rows
+    kept = np.isin(known, with_treatment)
+    return y[kept], known[kept]
+
+
 def read_task(file: DataFile, target: str, outcome: str, choices: ColumnChoices) -> FitTask:
     """Decide what the outcome is and how to use each column."""
     choices.check(file, target)
@@ -252,8 +282,10 @@ def read_task(file: DataFile, target: str, outcome: str, choices: ColumnChoices)
         y, rows = survival_outcome(file, target, choices.event)
     else:
         y, rows = file.outcome(target, as_text=False)
+    if choices.treatment.column is not None:
+        y, rows = _with_treatment(file, choices.treatment.column, y, rows)
     names = choices.columns(file, target)
-    if not set(names) - {choices.exposure}:
+    if not set(names) - {choices.exposure, choices.treatment.column}:
         raise FileError(f"{file.name} has no columns other than the target.")
     X = file.table(names, rows)
     is_text = y.dtype.kind == "O"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
@@ -89,6 +90,28 @@ def notebook_html(parts: Sequence[TextTable | str]) -> str:
         f"<p>{escape(part)}</p>" if isinstance(part, str) else html_table(part) for part in parts
     )
     return f'<div class="obliquebart">{NOTEBOOK_STYLE}{body}</div>'
+
+
+class ShowsTables(ABC):
+    """A result that prints as sentences and tables, and as HTML in notebooks."""
+
+    @abstractmethod
+    def _parts(self) -> Sequence[TextTable | str]:
+        """Return the sentences and tables."""
+
+    def __str__(self) -> str:
+        return "\n\n".join(
+            part
+            if isinstance(part, str)
+            else "\n".join([part.title, "", *aligned([part.headings, *part.rows])])
+            for part in self._parts()
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return notebook_html(self._parts())
 
 
 def _class_of(j: int, cells_of_column: list[str]) -> str:

@@ -13,12 +13,13 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
+from obliquebart.causal.arviz import effects_to_arviz
 from obliquebart.causal.design import CausalDesign, check_propensities, propensity_names
 from obliquebart.causal.effects import effect_posterior, narrow_table
 from obliquebart.causal.propensity import N_FOLDS, Propensity, fit_propensity
 from obliquebart.causal.treatment import KINDS, Treatment
 from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART, RandomState, ReadData
-from obliquebart.estimators.causal_answers import CausalAnswers
+from obliquebart.estimators.causal_checks import CausalChecks
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
@@ -35,7 +36,7 @@ from obliquebart.model.parameters import (
 )
 from obliquebart.model.seen_rows import training_keys
 from obliquebart.model.training import TrainingProblem
-from obliquebart.posterior.arviz import Observed, to_arviz
+from obliquebart.posterior.arviz import Observed
 from obliquebart.posterior.diagnostics import Diagnostics, diagnose
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.posterior.rounds import TimeLimit
@@ -69,7 +70,7 @@ class TreatedOutcomes(NamedTuple):
 
 
 @with_shared_parameters
-class ObliqueBARTCausal(CausalAnswers, ObliqueBART):
+class ObliqueBARTCausal(CausalChecks, ObliqueBART):
     """Effects of a treatment on an outcome, by Bayesian trees with oblique rules.
 
     The model is that of Bayesian causal forests (Hahn, Murray and Carvalho 2020) with oblique
@@ -414,7 +415,14 @@ class ObliqueBARTCausal(CausalAnswers, ObliqueBART):
         return calibrate(parameters, outcome, p_cont, noise)
 
     def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
-        return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
+        """Export the trace and, given a table, the effects at some of its rows."""
+        if observed.y is not None or observed.sample_weight is not None:
+            raise ValueError(
+                "to_arviz of a causal model exports effects, not outcomes: leave y and "
+                "sample_weight out."
+            )
+        effects = {} if X is None else self._effects_by_name(X)
+        return effects_to_arviz(self.posterior_, effects, rows)
 
     # ---- convergence -----------------------------------------------------------------------------
 

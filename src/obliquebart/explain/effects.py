@@ -71,6 +71,8 @@ class Effect:
         What the outcome is called.
     n_left_out : int
         Levels of a category that are not among the points, because others have more rows.
+    averaged : str or None
+        What is averaged, if that is not a prediction of the outcome.
     """
 
     column: str
@@ -87,6 +89,7 @@ class Effect:
     coverage: float
     target: str | None = None
     n_left_out: int = 0
+    averaged: str | None = None
 
     @property
     def labels(self) -> list[str]:
@@ -116,7 +119,9 @@ class Effect:
         str
         """
         target = target or self.target
-        if self.is_probability:
+        if self.averaged is not None:
+            name = self.averaged
+        elif self.is_probability:
             several = "probability" if target is None else f"probability of each {target}"
             name = probability_of(self.classes[0], target) if len(self.classes) == 1 else several
         else:

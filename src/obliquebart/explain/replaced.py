@@ -93,9 +93,11 @@ class Sampled:
         """Do the same for the probabilities of all classes of the only posterior."""
         thinned = self._posteriors[0]._take(self.index.astype(np.intp))
         before = self._probabilities(thinned, self.table)
+        p_cont = self.table.p_cont
+        values = grid.x_cont[column] if column < p_cont else grid.x_cat[column - p_cont]
         changes = [
-            self._probabilities(thinned, _with_value(self.table, grid, column, i)) - before
-            for i in range(grid.n_rows)
+            self._probabilities(thinned, self.table.with_value(column, value)) - before
+            for value in values.tolist()
         ]
         return Replaced(
             before.mean(axis=1),
@@ -137,16 +139,6 @@ class Sampled:
         unit = first.scale.scale
         location = first.scale.location + (offsets[0] if link == "identity" else 0.0)
         return Replaced(location + unit * mean, unit**2 * variance, unit * change, unit**2 * square)
-
-
-def _with_value(table: EncodedTable, grid: EncodedTable, column: int, i: int) -> EncodedTable:
-    """Return a table whose rows all have the value of row i of a grid in one column."""
-    x_cont, x_cat = table.x_cont.copy(), table.x_cat.copy()
-    if column < table.p_cont:
-        x_cont[column] = grid.x_cont[column, i]
-    else:
-        x_cat[column - table.p_cont] = grid.x_cat[column - table.p_cont, i]
-    return EncodedTable(x_cont, x_cat, table.n_levels)
 
 
 def engine_order(encoding: Encoding) -> NDArray[np.intp]:

@@ -4,6 +4,14 @@ All plots are readable in black and white: groups differ in marker, line style o
 only in hue.
 """
 
+from obliquebart.plots.causal import (
+    effect_ranking,
+    overlap,
+    policy,
+    prior_and_posterior,
+    sensitivity,
+    subgroups,
+)
 from obliquebart.plots.checks import calibration, coverage, fit, residuals
 from obliquebart.plots.columns import effects, importance
 from obliquebart.plots.structure import inclusion, tree
@@ -15,11 +23,17 @@ __all__ = [
     "NoSurfaceError",
     "calibration",
     "coverage",
+    "effect_ranking",
     "effects",
     "fit",
     "importance",
     "inclusion",
+    "overlap",
+    "policy",
+    "prior_and_posterior",
     "residuals",
+    "sensitivity",
+    "subgroups",
     "surface",
     "survival",
     "trace",

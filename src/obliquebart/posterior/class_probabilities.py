@@ -46,7 +46,7 @@ class ClassProbabilities:
             out[:, 1] = self._posteriors[0].summarise(columns, n_jobs=n_jobs).mean
             out[:, 0] = 1.0 - out[:, 1]
         elif self._n_classes > 1:
-            for rows, draws in self._blocks(columns, n_jobs):
+            for rows, draws in self.blocks(columns, n_jobs):
                 out[rows] = draws.mean(axis=0)
         return out
 
@@ -65,7 +65,7 @@ class ClassProbabilities:
             out[:, 1] = found[:, : len(levels)]
             out[:, 0] = 1.0 - found[:, len(levels) :]
         elif self._n_classes > 1:
-            for rows, draws in self._blocks(columns, n_jobs):
+            for rows, draws in self.blocks(columns, n_jobs):
                 out[rows] = np.moveaxis(np.quantile(draws, levels, axis=0), 0, -1)
         return out
 
@@ -73,11 +73,11 @@ class ClassProbabilities:
         """Return every draw, shape (draws, rows, classes)."""
         require_draws_memory(self._n_draws, columns.n_rows, self._n_classes)
         out = np.ones((self._n_draws, columns.n_rows, self._n_classes))
-        for rows, draws in self._blocks(columns, n_jobs):
+        for rows, draws in self.blocks(columns, n_jobs):
             out[:, rows] = draws
         return out
 
-    def _blocks(
+    def blocks(
         self, columns: EncodedTable, n_jobs: int | None
     ) -> Iterator[tuple[slice, FloatArray]]:
         """Yield rows and the draws at them, a bounded number of rows at a time."""

@@ -39,6 +39,15 @@ class EncodedTable(NamedTuple):
         """Return a table with further continuous columns, after the others."""
         return self._replace(x_cont=np.concatenate([self.x_cont, x_cont.astype(np.float32)]))
 
+    def with_value(self, column: int, value: float) -> EncodedTable:
+        """Return a table whose rows all have one value in a column, of the engine's order."""
+        x_cont, x_cat = self.x_cont.copy(), self.x_cat.copy()
+        if column < self.p_cont:
+            x_cont[column] = value
+        else:
+            x_cat[column - self.p_cont] = int(value)
+        return EncodedTable(x_cont, x_cat, self.n_levels)
+
     def to_core(self, order: NDArray[np.int64] | None = None) -> _core.Data:
         """Return the engine's copy, with its rows in this order."""
         return _core.Data(self.x_cont, self.x_cat, self.n_levels, order)
