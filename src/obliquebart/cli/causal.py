@@ -32,8 +32,8 @@ class TreatmentOptions(NamedTuple):
         if self.column is None:
             for option in ("control", "kind", "propensity"):
                 if getattr(self, option) is not None:
-                    name = {"kind": "treatment-type"}.get(option, option)
-                    raise FileError(f"--{name} requires --treatment COLUMN.")
+                    shown = {"kind": "treatment-type"}.get(option, option)
+                    raise FileError(f"--{shown} requires --treatment COLUMN.")
             return
         file.require([self.column], "--treatment")
         for role, name in others.items():
@@ -92,7 +92,8 @@ class Effects(NamedTuple):
             overview = importance_overview(table, top)
             title = overview.title.replace("variance of predictions", "variance of the effect")
             of = f"{name}: " if len(self.importances) > 1 else ""
-            shown.append(plain_table(f"{of}{title}", overview.headings, overview.rows))
+            headings = [*overview.headings[:-1], "change of the effect"]
+            shown.append(plain_table(f"{of}{title}", headings, overview.rows))
         return shown
 
     def to_dict(self) -> dict[str, Any]:

@@ -16,39 +16,33 @@ from obliquebart.explain.overview import (
     importance_overview,
     labelled_posteriors,
     rows_seen,
-    rule_overview,
 )
 from obliquebart.explain.survival import SurvivalEvaluation
-from obliquebart.explain.trees import Tree
 from obliquebart.model.seen_rows import SeenRows
 from obliquebart.posterior.diagnostics import ModelSummary
 from obliquebart.posterior.posterior import Posterior
-from obliquebart.report import pictures
-from obliquebart.report.columns import column_counts, columns_in_words
+from obliquebart.report import content, pictures
+from obliquebart.report.columns import column_counts
+from obliquebart.report.content import SHOWN_COLUMNS, Content, convergence, fitting
 from obliquebart.report.headlines import caution, headlines
 from obliquebart.report.markup import (
     Part,
     box,
     cards,
-    folded,
     gallery,
     heading,
     paragraph,
-    preformatted,
     section,
     tables,
 )
 
 # With more classes, the chains of only this many are shown.
 MAX_CLASSES = 6
-SHOWN_COLUMNS = 15
 # The number of columns whose effects are drawn, and their minimum importance.
 MAX_EFFECTS, SMALLEST_SHARE = 6, 0.01
 N_ROWS_OF_F = 10
 # Tasks whose method is called differently.
 TASKS = {"survival": "survival analysis"}
-# What is less is written as 0.0%.
-SMALLEST_SHOWN = 0.0005
 
 
 class Study(NamedTuple):
@@ -91,18 +85,29 @@ def study(model: Any, X: Any, y: ArrayLike) -> Study:
     )
 
 
+def plain_content(model: Any, X: Any, y: ArrayLike, source: str | None) -> Content:
+    """Return the content of the page of a model that predicts."""
+    subject = study(model, X, y)
+    return Content(
+        default_title(model), lead(subject, source), all_parts(subject), for_analysts(subject)
+    )
+
+
 def all_parts(subject: Study) -> list[Part]:
     """Return the sections for every reader, in their order."""
     parts = [_in_short(subject), _quality(subject), _columns(subject)]
     if subject.effects:
         parts.append(_effects(subject))
-    return [*parts, _convergence(subject)] if subject.shown else parts
+    if not subject.shown:
+        return parts
+    about = _several(subject)
+    return [*parts, convergence(subject.summary, subject.shown, subject.target, about)]
 
 
 def for_analysts(subject: Study) -> Part:
     """Return one section with all that is left."""
-    trees = [_trees(subject)] if subject.shown else []
-    parts = [_details(subject), *trees, _fitting(subject)]
+    trees = [content.trees(subject.shown, subject.X)] if subject.shown else []
+    parts = [_details(subject), *trees, fitting(subject.model)]
     listed = "Scores and more checks, the trees, and the columns and parameters of the fit."
     body = paragraph(listed) + "\n".join(section(part, 3) for part in parts)
     return Part("analysts", "For analysts", "Details for analysts", body)
@@ -201,27 +206,7 @@ def _effects(subject: Study) -> Part:
     return Part("effects", "Effects", "How do predictions depend on them?", body)
 
 
-# ---- convergence ---------------------------------------------------------------------------------
-
-
-def _convergence(subject: Study) -> Part:
-    verdict = subject.summary.verdict
-    body = ""
-    if verdict is not None:
-        body += box(verdict.headline, verdict.sentences, good=verdict.tier == "fine")
-    body += paragraph(
-        "The model is a set of draws, made by several chains. If the chains agree, repeating "
-        "the calculation would give nearly the same results. R-hat compares them: 1 is agreement. "
-        "ESS says how many independent draws they are worth, and MCSE how precise the means are. "
-        "The verdict is for new rows similar to those in the table."
-    )
-    body += _several(subject)
-    for i, (label, posterior) in enumerate(subject.shown.items()):
-        diagnostics = subject.summary.diagnostics[label]
-        drawn = gallery([pictures.trace(posterior, diagnostics, f"trace{i}", subject.target)])
-        shown = tables(diagnostics.tables(), of_terms=True, of=label)
-        body += folded(label, f'<div class="beside">{drawn}{shown}</div>')
-    return Part("convergence", "Convergence", "Have the chains converged?", body)
+# ---- details ------------------------------------------------------------------------------------
 
 
 def _several(subject: Study) -> str:
@@ -235,9 +220,6 @@ def _several(subject: Study) -> str:
     return paragraph(f"{joint if is_joint else own}{shown}")
 
 
-# ---- details -------------------------------------------------------------------------------------
-
-
 def _details(subject: Study) -> Part:
     evaluation = subject.evaluation
     rows = [[name, score_text(name, value)] for name, value in evaluation.scores().items()]
@@ -248,66 +230,3 @@ def _details(subject: Study) -> Part:
         body += heading("Calibration of each class")
         body += gallery(pictures.calibrations(evaluation, MAX_CLASSES), small=True)
     return Part("checks", "Checks", "More checks", body)
-
-
-def _trees(subject: Study) -> Part:
-    body = paragraph(
-        "A continuous rule compares a weighted sum φ'x of columns, each scaled to [-1, 1], with a "
-        "cut. The number of rules that use a column describes how the model is built, not how "
-        "much the column matters: the prior gives categorical columns fewer rules than continuous "
-        "ones."
-    )
-    for i, (label, posterior) in enumerate(subject.shown.items()):
-        body += folded(label, _rules(posterior, subject.X, i, label))
-    return Part("rules", "Trees", "What do the trees look like?", body)
-
-
-def _rules(posterior: Posterior, X: Any, i: int, label: str) -> str:
-    found = rule_overview(posterior, SHOWN_COLUMNS)
-    body = paragraph(found.sentence())
-    body += gallery([pictures.inclusion(found.inclusion, f"inclusion{i}")])
-    sizes = [
-        [str(row.n_columns), f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}"]
-        for row in found.sizes.sizes[:10]
-        if row.share >= SMALLEST_SHOWN
-    ]
-    table = TextTable("Columns of a rule", ["columns", "share of rules", "90% interval"], sizes)
-    body += tables([*found.tables(), table], of=label)
-    tree = pictures.example_tree(posterior, X)
-    body += heading("One tree of the last draw")
-    body += paragraph(_about(tree))
-    body += gallery([pictures.tree(tree, f"tree{i}")])
-    return body + preformatted(str(tree), "The same tree as text", of=label)
-
-
-def _about(tree: Tree) -> str:
-    if "s(" in str(tree):
-        return (
-            "s(column) is the column scaled to [-1, 1]; other rules are in the units of their "
-            "column. Each leaf shows what the tree adds to f."
-        )
-    return "Rules are in the units of the columns. Each leaf shows what the tree adds to f."
-
-
-def _fitting(subject: Study) -> Part:
-    model = subject.model
-    encoding = model._fitted.encoding
-    table = model._fitted.training.table if model._fitted.training is not None else None
-    described = columns_in_words(encoding, table)
-    columns = [list(row) for row in zip(encoding.names, encoding.taken_as, described, strict=True)]
-    more = len(columns) - 100
-    if more > 0:
-        columns = [*columns[:100], [f"{more} more", "", ""]]
-    # These two do not affect the draws.
-    parameters = [
-        [name, str(value)]
-        for name, value in model.get_params().items()
-        if name not in ("n_jobs", "progress")
-    ]
-    body = tables(
-        [
-            TextTable("Columns", ["column", "used as", "in training"], columns),
-            TextTable("Parameters", ["parameter", "value"], parameters),
-        ]
-    )
-    return Part("fitting", "Fit", "How was the model fitted?", body)

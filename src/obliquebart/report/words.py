@@ -110,6 +110,31 @@ GLOSSARY = (
         "The average prediction if all rows had the same value in one column and kept their "
         "values in all others. It describes the model and is not proof of a cause.",
     ),
+    # ---- what a treatment changes
+    Word(
+        "treatment-effect",
+        ("treatment effect", "average effect"),
+        "How much the outcome differs with the treatment from what it would have been without. An "
+        "average effect is the mean over rows.",
+    ),
+    Word(
+        "propensity",
+        ("propensity", "propensities"),
+        "The probability that a row gets the treatment, given its columns.",
+    ),
+    Word(
+        "counterparts",
+        ("counterparts",),
+        "Rows with another treatment and a similar propensity. Without them, the effect on a row "
+        "is a guess of the model.",
+    ),
+    Word(
+        "confounder",
+        ("confounder",),
+        "Something that affects both the treatment and the outcome. Measured confounders are among "
+        "the columns and are allowed for.",
+    ),
+    Word("posterior", ("posterior",), "What the model knows after seeing the data."),
     # ---- the model
     Word(
         "tree",
@@ -255,10 +280,20 @@ def explained(text: str) -> str:
         if word.key in seen or is_symbol:
             return found
         seen.add(word.key)
-        meaning = escape(word.meaning)
-        return f'<a class="word" href="#word-{word.key}" title="{meaning}">{found}</a>'
+        return f'<a class="word" {_link(word)}>{found}</a>'
 
     return _PATTERN.sub(link, escape(text))
+
+
+def about_treatments(page: str) -> str:
+    """Let effects on a page be those of a treatment, not those of a column."""
+    column, treatment = (_link(_BY_SPELLING[name]) for name in ("effect", "treatment effect"))
+    return page.replace(column, treatment)
+
+
+def _link(word: Word) -> str:
+    """Return the attributes of a link to a word."""
+    return f'href="#word-{word.key}" title="{escape(word.meaning)}"'
 
 
 def used_words(page: str) -> str:

@@ -1,0 +1,193 @@
+"""ObliqueBARTCausal: what it takes, what it refuses, and that it finds known effects."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+
+from helpers.causal import causal_model, treated_table
+from obliquebart import ObliqueBARTCausal
+
+X, Z, Y = treated_table()
+TABLE = X[["a", "b", "c"]].to_numpy()
+ARMS = np.array(["none", "low", "high"])[np.arange(len(Z)) % 3]
+
+
+def test_the_known_effect_is_found():
+    table, treated, outcome = treated_table(600, seed=3)
+    model = causal_model(n_trees=50, n_effect_trees=20, n_burn=200, n_draws=100)
+    average = model.fit(table, outcome, treated).ate()
+    truth = 1 + table["b"].to_numpy()
+    # Four standard deviations of the posterior.
+    assert abs(average.mean - truth.mean()) < 4 * average.sd
+    assert 0.03 < average.sd < 0.12
+    assert np.corrcoef(model.effect(), truth)[0, 1] > 0.95
+    # The plain difference of the arms is confounded by a.
+    plain = outcome[treated == 1].mean() - outcome[treated == 0].mean()
+    assert plain - truth.mean() > 4 * average.sd
+
+
+def test_containers_and_ways_to_name_the_treatment_are_the_same():
+    expected = causal_model().fit(X, Y, Z).effect_draws(X)
+    with_column = X.assign(z=Z)
+    for table in (with_column, pl.from_pandas(with_column), with_column.to_dict("list")):
+        model = causal_model().fit(table, Y.to_numpy(), treatment="z")
+        np.testing.assert_array_equal(model.effect_draws(table), expected)
+        np.testing.assert_array_equal(model.effect_draws(X), expected)
+        assert model.n_features_in_ == 4
+        assert model.feature_names_in_.tolist() == ["a", "b", "c", "g"]
+    for treated in (Z.tolist(), Z == 1, pd.Series(Z), Z.astype(float), Z[:, None]):
+        model = causal_model().fit(X, Y, treated)
+        np.testing.assert_array_equal(model.effect_draws(X), expected)
+
+
+def test_labels_of_arms_do_not_matter():
+    expected = causal_model().fit(X, Y, Z)
+    named = causal_model(control="placebo").fit(X, Y, np.where(Z == 1, "drug", "placebo"))
+    np.testing.assert_array_equal(named.effect_draws(X), expected.effect_draws(X))
+    assert named.treatment_.arms.tolist() == ["placebo", "drug"]
+    turned = causal_model(control=1).fit(X, Y, Z)
+    assert turned.ate().mean == pytest.approx(-expected.ate().mean, abs=0.4)
+
+
+def test_draws_do_not_depend_on_jobs():
+    one = causal_model(n_jobs=1).fit(X, Y, Z)
+    two = causal_model(n_jobs=2).fit(X, Y, Z)
+    np.testing.assert_array_equal(one.effect_draws(X), two.effect_draws(X))
+    np.testing.assert_array_equal(one.predict(X, 1), two.predict(X, 1))
+    other = causal_model(random_state=1).fit(X, Y, Z)
+    assert not np.array_equal(one.effect_draws(X), other.effect_draws(X))
+
+
+@pytest.mark.parametrize("noise", ["constant", "student_t", "varying"])
+def test_kinds_of_noise(noise):
+    model = causal_model(noise=noise, propensity=None).fit(X, Y, Z)
+    assert 0.5 < model.ate().mean < 1.5
+
+
+def test_missing_values_and_categories():
+    table = X.copy()
+    table.loc[::4, "b"] = np.nan
+    table.loc[::5, "g"] = None
+    model = causal_model().fit(table, Y, Z)
+    assert np.isfinite(model.effect_draws(table)).all()
+    assert np.isfinite(model.effect(table.iloc[:1])).all()
+
+
+def test_weights_of_zero_leave_rows_out():
+    weights = np.ones(len(Z))
+    weights[100:] = 0.0
+    model = causal_model(propensity=None).fit(X, Y, Z, weights)
+    same = causal_model(propensity=None).fit(X[:100], Y[:100], Z[:100])
+    np.testing.assert_array_equal(model.effect_draws(X), same.effect_draws(X))
+    assert model.ate().n_rows == 100
+
+
+def test_whole_weights_of_labels_repeat_rows():
+    times = 1 + np.arange(len(Z)) % 2
+    labels = Y > 0.5
+    model = causal_model(propensity=None).fit(X, labels, Z, times)
+    assert model.ate().n_rows == times.sum()
+    expected = np.average(model.effect_draws(X), axis=1, weights=times)
+    np.testing.assert_allclose(model.ate().draws, expected)
+
+
+def test_given_propensities_are_needed_where_the_outcome_is():
+    share = np.linspace(0.2, 0.8, len(Z))
+    model = causal_model().fit(X, Y > 0.5, Z, propensity=share)
+    with pytest.raises(ValueError, match="pass those of the rows with propensity="):
+        model.effect(X)
+    assert model.effect(X, propensity=share).shape == (len(Z),)
+    np.testing.assert_allclose(model.overlap().propensity[:, 0], share, atol=1e-6)
+    numbers = causal_model().fit(X, Y, Z, propensity=share)
+    np.testing.assert_array_equal(numbers.effect(X), numbers.effect(X, propensity=share))
+
+
+def test_whether_numbers_are_arms_or_doses():
+    rng = np.random.default_rng(0)
+    for values, kind in (
+        (Z, "arms"),
+        (np.arange(len(Z)) % 5, "arms"),
+        (np.arange(len(Z)) % 20, "dose"),
+        (rng.uniform(size=len(Z)), "dose"),
+        (Z + 0.5, "arms"),
+    ):
+        model = causal_model(propensity=None, n_burn=2, n_draws=2).fit(TABLE, Y, values)
+        assert model.treatment_.kind == kind
+    forced = causal_model(propensity=None, treatment_type="dose", n_burn=2, n_draws=2)
+    assert forced.fit(TABLE, Y, Z).treatment_.kind == "dose"
+
+
+def test_it_is_an_estimator():
+    model = causal_model(control="none", noise="student_t")
+    assert clone(model).get_params() == model.get_params()
+    assert "n_effect_trees" in ObliqueBARTCausal().get_params()
+    assert not hasattr(model, "score")
+    fitted = causal_model().fit(X.assign(z=Z), Y, treatment="z")
+    assert fitted.fit(TABLE, Y, Z).n_features_in_ == 3
+    assert not hasattr(fitted, "feature_names_in_")
+    assert "Fitted model" in fitted._repr_html_()
+
+
+MISTAKES = {
+    "no treatment": (lambda m: m.fit(X, Y), "treatment is missing: call fit"),
+    "one arm": (lambda m: m.fit(X, Y, np.ones(160)), "nothing to compare"),
+    "one dose": (lambda m: m.fit(X, Y, np.full(160, 0.5)), "nothing to compare"),
+    "one row in an arm": (lambda m: m.fit(X, Y, np.arange(160) == 3), "Only one row"),
+    "a missing arm": (lambda m: m.fit(X, Y, [None, *ARMS[1:]]), "missing at row 0"),
+    "a missing dose": (lambda m: m.fit(X, Y, [np.nan, *Y[1:]]), "treatment contains NaN"),
+    "length": (lambda m: m.fit(X, Y, Z[:5]), "X has 160 rows"),
+    "not a column": (lambda m: m.fit(X, Y, "z"), "is not a column of X"),
+    "no names": (lambda m: m.fit(TABLE, Y, "z"), "X has no names"),
+    "control": (lambda m: m.set_params(control="x").fit(X, Y, ARMS), "must be one of the treat"),
+    "control of a dose": (
+        lambda m: m.set_params(control=1).fit(X, Y, Y),
+        "the treatment is a dose: leave it out",
+    ),
+    "text as dose": (
+        lambda m: m.set_params(treatment_type="dose").fit(X, Y, ARMS),
+        "A dose must be a number",
+    ),
+    "type": (lambda m: m.set_params(treatment_type="x").fit(X, Y, Z), "treatment_type='x'"),
+    "outcome": (lambda m: m.set_params(outcome="x").fit(X, Y, Z), "outcome='x'"),
+    "propensity": (lambda m: m.set_params(propensity="x").fit(X, Y, Z), "propensity='x'"),
+    "range": (lambda m: m.fit(X, Y, Z, propensity=1.2 * Z), "from 0 to 1"),
+    "shape": (lambda m: m.fit(X, Y, ARMS, propensity=Z), "must have (160, 2)"),
+    "missing propensity": (
+        lambda m: m.fit(X, Y, Z, propensity=np.where(Z, np.nan, 0.5)),
+        "propensity is missing or infinite at row",
+    ),
+    "text propensity": (lambda m: m.fit(X, Y, Z, propensity=ARMS), "must be numbers"),
+    "constant": (lambda m: m.fit(X, np.full(160, 2.0), Z), "All outcomes in y are equal"),
+    "classes": (lambda m: m.fit(X, ARMS, Z), "y has 3 classes"),
+    "noise of labels": (
+        lambda m: m.set_params(noise="varying").fit(X, Y > 0, Z),
+        "is for numbers, but y has two classes",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes(name):
+    call, message = MISTAKES[name]
+    with pytest.raises(ValueError, match=re.escape(message)):
+        call(causal_model(propensity=None, n_burn=2, n_draws=2))
+
+
+def test_models_without_training_data_say_so(tmp_path):
+    from obliquebart import load
+
+    causal_model(propensity=None).fit(X, Y, Z).save(tmp_path / "m.obart")
+    model = load(tmp_path / "m.obart")
+    for call in (model.ate, model.overlap, model.sensitivity, model.importance):
+        with pytest.raises(ValueError, match="loaded without its training data"):
+            call()
+    with pytest.raises(AttributeError, match="needs the training data"):
+        _ = model.feature_importances_
+    assert model.att(X, Z).n_rows == Z.sum()
+    assert model.prior_ate(X, n_draws=5).shape == (5,)
