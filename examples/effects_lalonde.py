@@ -70,11 +70,7 @@ print(first.overlap())
 # guess, with a wide interval. The effect on the participants is the better question, because most
 # of them have counterparts. In so small a sample these are few, and the answer is uncertain.
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(11, 4.5), layout="constrained")
-plots.overlap(experiment.overlap(propensity=[185 / 445] * len(nsw)), ax=left)
-plots.overlap(first, ax=right)
-left.set_title("the experiment")
-right.set_title("participants and survey")
+plots.overlap(first)
 plt.show()
 print(first.ate())
 print(first.att())
