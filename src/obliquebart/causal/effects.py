@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logsumexp
 
 from obliquebart.causal.design import CausalDesign
 from obliquebart.model.outcome import OutcomeScale
@@ -160,3 +161,22 @@ def outcome_blocks(
             if dose.any():
                 f += dose * effect.predict_encoded(narrow_table(part, effect), n_jobs)
         yield rows, posterior.likelihood.mean(f)
+
+
+def log_densities(
+    posterior: Posterior,
+    effects: Sequence[Posterior],
+    wide: EncodedTable,
+    doses: FloatArray,
+    y: FloatArray,
+    n_jobs: int | None = None,
+) -> FloatArray:
+    """Return the log predictive density of each outcome under its treatment."""
+    out = np.empty(wide.n_rows)
+    for rows, given in posterior.given_blocks(wide, n_jobs):
+        part = wide.take(rows)
+        for effect, dose in zip(effects, doses[:, rows], strict=True):
+            given.f[:] += dose * effect.predict_encoded(narrow_table(part, effect), n_jobs)
+        log_each = posterior.likelihood.log_density(y[rows], given)
+        out[rows] = logsumexp(log_each, axis=0) - np.log(len(given.f))
+    return out

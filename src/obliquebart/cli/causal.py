@@ -49,8 +49,8 @@ class TreatmentOptions(NamedTuple):
         found: dict[str, Any] = {"outcome": OUTCOMES[outcome]}
         if self.kind is not None:
             found["treatment_type"] = self.kind
-        if self.propensity == "none":
-            found["propensity"] = None
+        if self.propensity is not None:
+            found["propensity"] = None if self.propensity == "none" else self.propensity
         if self.control is not None:
             found["control"] = _label(self.control, values)
         return found

@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 import obliquebart
-from obliquebart.cli import causal, fit_task, results, write_table
-from obliquebart.cli.datafile import DataFile, FileError, read_data
+from obliquebart.cli import causal, fit_task, results, rows_of, write_table
+from obliquebart.cli.datafile import FileError, read_data
 from obliquebart.cli.screen import (
     INTERRUPTED,
     Screen,
@@ -143,8 +143,8 @@ def fit(
     propensity: Annotated[
         Literal["cross_fitted", "none"] | None,
         typer.Option(
-            help="Whether to estimate propensities; none for experiments.",
-            show_default="cross_fitted",
+            help="How to estimate propensities; none for randomised experiments.",
+            show_default="that of ObliqueBARTCausal",
         ),
     ] = None,
     categorical: Annotated[
@@ -360,9 +360,9 @@ def summary(
     X = y = None
     if data is not None:
         file = read_data(data, delimiter, decimal)
-        X, y = _rows_for(model, file, target, event, required=False)
+        X, y = rows_of.rows_for(model, file, target, event, required=False)
         if y is None and model.target_name_ is not None:
-            screen.say(f"No errors: {_what_is_missing(file, model, target)}")
+            screen.say(f"No errors: {rows_of.what_is_missing(file, model, target)}")
     judged = model.summary(X, rows=rows)._for("command line")
     importance = results.importance(model, X)
     findings = results.findings(model, top)
@@ -430,9 +430,9 @@ def report(
     model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
     if causal.is_causal(model):
-        X, y = _treated_rows(model, file), None
+        X, y = rows_of.treated_rows(model, file), None
     else:
-        X, y = _rows_for(model, file, target, event, required=True)
+        X, y = rows_of.rows_for(model, file, target, event, required=True)
     write_report(model, X, y, path, title=title, source=Path(file.name).name)
     screen.say(f"Saved {path} ({path.stat().st_size / 1e6:.1f} MB).")
     screen.finish({"report": str(path), "bytes": path.stat().st_size})
@@ -474,47 +474,6 @@ def demo(
         if code:
             raise typer.Exit(code)
     screen.say(f"\nThat took {time.perf_counter() - start:.0f} s. Open {page} in a browser.")
-
-
-def _rows_for(
-    model: Any, file: DataFile, target: str | None, event: str | None, required: bool
-) -> tuple[dict[str, Any], Any]:
-    """Return a model's columns and, if the file has them, the outcomes."""
-    name = target or results.find_target(file, model)
-    if name is None or (results.has_times(model) and event is None):
-        if required:
-            raise FileError(_what_is_missing(file, model, target))
-        return file.table_for(results.encoding_of(model)), None
-    if results.has_times(model):
-        y, rows = fit_task.survival_outcome(file, name, event)
-        return file.table_for(results.encoding_of(model), rows), y
-    y, rows = file.outcome(name, as_text=results.has_text_labels(model))
-    return file.table_for(results.encoding_of(model), rows), model._fitted.likelihood.from_column(y)
-
-
-def _treated_rows(model: Any, file: DataFile) -> dict[str, Any]:
-    """Return a causal model's columns of the rows that have a treatment."""
-    encoding = results.encoding_of(model)
-    file.require([str(encoding.left_out)], "the treatment")
-    return file.table_for(encoding, file.outcome(str(encoding.left_out))[1])
-
-
-def _what_is_missing(file: DataFile, model: Any, target: str | None) -> str:
-    """Say what the user must name, if a file is to tell the outcomes."""
-    if results.has_times(model) and (target or results.find_target(file, model)):
-        return f"Which column of {file.name} says whether the event was seen? Name it with --event."
-    return _which_target(file, model)
-
-
-def _which_target(file: DataFile, model: Any) -> str:
-    others = results.possible_targets(file, model)
-    if model.target_name_ is not None:
-        missing = f"{file.name} has no column {model.target_name_!r} (the target)"
-        return f"{missing}; name it with --target." if others else f"{missing}."
-    if not others:
-        return f"{file.name} has no column besides those of the model, and so no target."
-    listed = ", ".join(map(repr, others[:5])) + (", …" if len(others) > 5 else "")
-    return f"Which column of {file.name} is the target: {listed}? Name it with --target."
 
 
 def _default_output(data: str, suffix: str) -> Path:

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
+from obliquebart.causal.arviz import effects_to_arviz
 from obliquebart.causal.design import CausalDesign, check_propensities, propensity_names
 from obliquebart.causal.effects import effect_posterior, narrow_table
 from obliquebart.causal.propensity import Propensity, fit_propensity
@@ -34,7 +35,7 @@ from obliquebart.model.parameters import (
 )
 from obliquebart.model.seen_rows import training_keys
 from obliquebart.model.training import TrainingProblem
-from obliquebart.posterior.arviz import Observed, to_arviz
+from obliquebart.posterior.arviz import Observed
 from obliquebart.posterior.diagnostics import Diagnostics, diagnose
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.posterior.rounds import TimeLimit
@@ -400,7 +401,14 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
         return calibrate(parameters, outcome, p_cont, noise)
 
     def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
-        return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
+        """Export the trace and, given a table, the effects at some of its rows."""
+        if observed.y is not None or observed.sample_weight is not None:
+            raise ValueError(
+                "to_arviz of a causal model exports effects, not outcomes: leave y and "
+                "sample_weight out."
+            )
+        effects = {} if X is None else self._effects_by_name(X)
+        return effects_to_arviz(self.posterior_, effects, rows)
 
     # ---- convergence -----------------------------------------------------------------------------
 

@@ -359,8 +359,8 @@ class CausalAnswers(CausalRows):
             The rows to treat, or a function of X that returns them. By default those whose mean
             effect is above the cost.
         cost : float, default=0.0
-            Of one treatment, in the units of the effect. Set it below zero if lower outcomes are
-            better and a policy of your own is given.
+            Of one treatment, in the units of the effect. If lower outcomes are better, fit the
+            model to -y.
 
         Returns
         -------

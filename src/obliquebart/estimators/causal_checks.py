@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.causal.design import check_propensities
+from obliquebart.causal.effects import log_densities
 from obliquebart.causal.overlap import FEWEST_WARNED, WARNED_SHARE, Overlap, overlap_of
 from obliquebart.causal.prior import PriorOf, prior_averages
 from obliquebart.causal.sensitivity import Sensitivity, observed_strengths, sensitivity_of
@@ -18,6 +19,7 @@ from obliquebart.estimators.causal_rows import Dose, documented
 from obliquebart.exceptions import OverlapWarning, warn_caller
 from obliquebart.explain import effects as effect_curves
 from obliquebart.explain.effects import Effect, column_effect
+from obliquebart.explain.evaluation import class_codes
 from obliquebart.explain.importance import (
     MAX_DRAWS,
     MAX_ROWS,
@@ -25,7 +27,7 @@ from obliquebart.explain.importance import (
     column_importance,
 )
 from obliquebart.sampling.run import new_seed
-from obliquebart.validation import check_count, check_seed
+from obliquebart.validation import check_count, check_labels, check_seed, check_weights
 
 FloatArray = NDArray[np.float64]
 N_PRIOR_DRAWS = 500
@@ -169,6 +171,47 @@ class CausalChecks(CausalAnswers):
             effect, observed, 1.0 if self._fitted.likelihood.has_classes else np.inf
         )
 
+    @documented
+    def log_score(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: ArrayLike | None = None,
+        *,
+        treatment: ArrayLike | str | None = None,
+        propensity: ArrayLike | None = None,
+    ) -> float:
+        """Return the mean log predictive density, or log probability, of outcomes.
+
+        Higher is better. It judges the predictions of outcomes under the treatments that the rows
+        had; of effects it says little, since these are never observed.
+
+        Parameters
+        ----------
+        X : table of shape (n, n_features)
+            Rows, best such that were not in training.
+        y : array-like of shape (n,)
+            Their outcomes.
+        sample_weight : array-like of shape (n,), optional
+            How often each row counts in the mean.
+        propensity : array-like, optional
+            Propensities of the rows, if `fit` was given such.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        doses = self._doses(X, treatment) * self.treatment_.scale
+        wide = self._wide(X, propensity)
+        likelihood, classes = self._fitted.likelihood, self._fitted.classes
+        if classes is not None:
+            y = class_codes(check_labels(y, wide.n_rows), classes)
+        observed = likelihood.check_observed(y, wide.n_rows)
+        effects = list(self.effects_.values())
+        found = log_densities(self.posterior_, effects, wide, doses, observed, self.n_jobs)
+        return float(np.average(found, weights=check_weights(sample_weight, len(found))))
+
     # ---- columns ---------------------------------------------------------------------------------
 
     @documented
@@ -187,8 +230,7 @@ class CausalChecks(CausalAnswers):
         As `ObliqueBARTRegressor.importance`, but of the effect of the treatment, not of the
         outcome: the share of its variance between rows that is lost when a column is shuffled. If
         the effect hardly differs between rows, shares say little; see `effect`. For binary
-        outcomes it is the effect on the latent probit scale. `posterior_.importance` is about the
-        outcome without treatment.
+        outcomes it is the effect on the latent probit scale.
 
         Parameters
         ----------

@@ -98,6 +98,11 @@ class CausalRows:
         effect = list(self.effects_.values())[k]
         return RowEffects(self.posterior_, effect, table, change, self.n_jobs)
 
+    def _effects_by_name(self, X: Any) -> dict[str, RowEffects]:
+        """Return the effect of each treatment at the rows of X, by what is compared."""
+        names = zip(self.treatment_.names, self.effects_, strict=True)
+        return {name: self._row_effects(X, arm) for name, arm in names}
+
     def _change(self, dose: Dose) -> tuple[float, float]:
         """Return the change of the dose, from that at which f is the mean outcome."""
         if dose is None:

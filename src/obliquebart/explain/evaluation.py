@@ -254,6 +254,11 @@ def evaluate(
     True
     """
     check_is_fitted(model)
+    if model._fitted.design is not None:
+        raise ValueError(
+            "A causal model estimates effects, which are never observed, so they cannot be "
+            "compared with outcomes: use log_score, overlap and sensitivity."
+        )
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
     rows = choose_rows(max_rows, count_rows(X, type(model).__name__))
     shift = model._shift(X, exposure)

@@ -67,6 +67,10 @@ def surface(
     class_ : label, optional
         Draw the probability of this class.
     """
+    if hasattr(model, "effects_"):
+        raise ValueError(
+            "For a causal model pass an effect: plots.surface(model.effects_[arm], X)."
+        )
     subject = subject_of(model, class_)
     encoding = subject.posteriors[0].encoding
     encoded = encoding.transform(X)

@@ -16,10 +16,12 @@ from obliquebart import (
     ObliqueBARTRegressor,
     OverlapWarning,
     average_difference,
+    plots,
 )
 from obliquebart.causal.answers import AverageEffect
 from obliquebart.causal.overlap import overlap_of
 from obliquebart.causal.sensitivity import Strength, sensitivity_of
+from obliquebart.explain.evaluation import evaluate
 
 X, Z, Y = treated_table()
 
@@ -125,6 +127,42 @@ def test_the_prior_of_doses_and_of_binary_outcomes():
     draws = binary.prior_ate(n_draws=500)
     assert abs(draws).max() < 1.0
     assert draws.std() > 0.15
+
+
+def test_the_log_score_is_that_of_outcomes_under_their_treatments(model):
+    f = model.posterior_.likelihood.noise_of(model.posterior_.trace)["sigma"]
+    draws = model.effect_draws(X) * Z + np.concatenate(
+        [f for _, f in model.posterior_.blocks(model._wide(X))], axis=1
+    )
+    density = np.exp(-0.5 * ((Y.to_numpy() - draws) / f) ** 2) / f / np.sqrt(2 * np.pi)
+    expected = np.log(density.mean(axis=0))
+    assert model.log_score(X, Y, treatment=Z) == pytest.approx(expected.mean(), rel=1e-4)
+    weights = np.arange(len(Z))
+    weighted = model.log_score(X, Y, weights, treatment=Z)
+    assert weighted == pytest.approx(np.average(expected, weights=weights), rel=1e-4)
+    labels = np.where(Y > 0.5, "yes", "no")
+    binary = causal_model(propensity=None).fit(X.assign(z=Z), labels, "z")
+    p = binary.predict(X, Z)
+    expected = np.log(np.where(labels == "yes", p, 1 - p)).mean()
+    assert binary.log_score(X.assign(z=Z), labels) == pytest.approx(expected, rel=1e-4)
+
+
+def test_effects_are_exported_to_arviz(model):
+    pytest.importorskip("arviz")
+    found = model.to_arviz(X, rows=[0, 7]).posterior
+    expected = model.effect_draws(X).reshape(2, 25, -1)[:, :, [0, 7]]
+    np.testing.assert_allclose(found["effect"].values[..., 0], expected, rtol=1e-5)
+    assert found["arm"].values.tolist() == ["1 against 0"]
+    assert "sigma" in model.to_arviz().posterior
+    with pytest.raises(ValueError, match="leave y and"):
+        model.to_arviz(X, Y)
+
+
+def test_effects_cannot_be_compared_with_outcomes(model):
+    with pytest.raises(ValueError, match="never observed"):
+        evaluate(model, X, Y)
+    with pytest.raises(ValueError, match=r"pass an effect: plots\.surface"):
+        plots.surface(model, X)
 
 
 def average(low, high):
