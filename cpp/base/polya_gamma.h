@@ -3,6 +3,7 @@
 // exp((y - 1/2) psi - omega psi^2 / 2) over omega ~ PG(1, 0), and omega given psi is PG(1, psi).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/random.h"
@@ -11,6 +12,8 @@ namespace obart {
 
 // PG(1, z), exactly; the limit 0 where z is infinite.
 double polya_gamma(double z, Rng& rng);
+// The same for each of n values; which numbers a draw takes from the generator differs.
+void polya_gamma(const double* z, std::size_t n, double* omega, Rng& rng);
 
 // PG(n, z), the sum of n >= 1 such draws. Of more than Rng::kExactSum it is a normal draw with the
 // mean and the variance of the sum.

@@ -9,8 +9,10 @@
 // low and high code the arms (Hahn, Murray and Carvalho 2020): neither arm is the one that tau is
 // added to, and |high - low| is half-normal, which is the prior of the scale of tau. Where a dose
 // is a number low is zero.
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 
 #include "base/planted_bugs.h"
@@ -26,7 +28,10 @@ constexpr std::array<const char*, 3> kNames{"low", "high", "level"};
 enum : std::size_t { kLow, kHigh, kLevel };
 
 // Below this, a row says nothing about tau: its weight would be that number's square.
-constexpr double kSmallestFactor = 1e-6;
+constexpr double kSmallestFactor = 1e-4;
+
+// Below this, a whole arm has residuals so large that tau drifts by rounding within a few sweeps.
+constexpr double kSmallCoefficient = 1.0 / 16.0;
 
 // The normal distribution exp(b'x - x'Ax / 2) over the coefficients that are drawn; others are
 // zero.
@@ -102,6 +107,8 @@ class Causal final : public Likelihood {
     if (!(level_sd >= 0.0) || !std::isfinite(level_sd))
       throw std::invalid_argument("level_sd must not be negative");
     prior_ = {codes_arms ? 2.0 : infinite, codes_arms ? 2.0 : 1.0, 1.0 / (level_sd * level_sd)};
+    if (OBART_BUG(causal_scale_too_wide)) prior_[kHigh] *= 0.5;
+    if (OBART_BUG(causal_level_sd_squared)) prior_[kLevel] *= prior_[kLevel];
     for (Coefficients& of_treatment : coefficients_) of_treatment = {codes_arms ? -0.5 : 0.0, 0.5};
   }
 
@@ -122,22 +129,25 @@ class Causal final : public Likelihood {
       for (const double dose : dose_[k])
         if (!std::isfinite(dose)) throw std::invalid_argument("doses must be finite");
       tau(ensembles, k).set_weights(ones.data());
+      std::fill_n(tau(ensembles, k).target.data(), n_rows_, 0.0);
     }
   }
 
   void prepare(Ensembles& ensembles, std::size_t e, double sigma, Rng& rng) override {
     if (e == 0) {
+      is_small_ = has_small_coefficient();
       add_effects(ensembles);
       noise_->prepare(ensembles, 0, sigma, rng);
       for (std::size_t row = 0; row < n_rows_; ++row) ensembles[0].target[row] -= effect_[row];
+      if (OBART_BUG(causal_latents_without_effects)) shift_residual(ensembles[0]);
     } else if (e < noise_->n_ensembles()) {
       noise_->prepare(ensembles, e, sigma, rng);
     } else {
       const std::size_t k = e - noise_->n_ensembles();
-      if (k == 0)
-        noise_->write_weights(ensembles);
-      else
+      if (k > 0)
         read_residual(ensembles, k - 1);
+      else if (!OBART_BUG(causal_weights_stale))
+        noise_->write_weights(ensembles);
       write_residual(ensembles, k);
     }
   }
@@ -146,6 +156,7 @@ class Causal final : public Likelihood {
     read_residual(ensembles, dose_.size() - 1);
     for (std::size_t k = 0; k < dose_.size(); ++k) draw_coefficients(ensembles, k, sigma, rng);
     noise_->draw_scales(ensembles, sigma, rng);
+    for (std::size_t k = 0; is_small_ && k < dose_.size(); ++k) write_residual(ensembles, k);
   }
 
   void draw_prior_scales(Rng& rng) override {
@@ -158,7 +169,7 @@ class Causal final : public Likelihood {
   bool can_scale(std::size_t e) const override { return e == 0; }
 
   // tau is the difference of numbers that are large where its factor is small.
-  std::int64_t refresh_sweeps() const override { return 16; }
+  std::int64_t refresh_sweeps() const override { return is_small_ ? 1 : 16; }
 
   std::vector<NamedScale> scales() const override {
     std::vector<NamedScale> out = noise_->scales();
@@ -192,7 +203,15 @@ class Causal final : public Likelihood {
   double factor(std::size_t k, std::size_t row) const {
     const double d = dose_[k][row];
     const Coefficients& c = coefficients_[k];
+    if (OBART_BUG(causal_coding_swapped)) return c[kHigh] * (1.0 - d) + c[kLow] * d;
     return c[kLow] * (1.0 - d) + c[kHigh] * d;
+  }
+  bool has_small_coefficient() const {
+    const auto is_small = [&](const Coefficients& c) {
+      const bool low = std::isfinite(prior_[kLow]) && std::abs(c[kLow]) < kSmallCoefficient;
+      return low || std::abs(c[kHigh]) < kSmallCoefficient;
+    };
+    return std::ranges::any_of(coefficients_, is_small);
   }
   // A new residual; f stays what it is.
   static void set_residual(Ensemble& ensemble, std::size_t row, double f, double residual) {
@@ -203,15 +222,25 @@ class Causal final : public Likelihood {
   // The first ensemble as the noise sees it: its f has all effects.
   void add_effects(Ensembles& ensembles) {
     std::ranges::fill(effect_, 0.0);
-    for (std::size_t k = 0; k < dose_.size(); ++k) {
+    const std::size_t n_treatments = OBART_BUG(causal_later_effects_dropped) ? 1 : dose_.size();
+    for (std::size_t k = 0; k < n_treatments; ++k) {
       const Ensemble& of_treatment = tau(ensembles, k);
-      for (std::size_t row = 0; row < n_rows_; ++row)
-        effect_[row] +=
-            coefficients_[k][kLevel] * dose_[k][row] + factor(k, row) * fit(of_treatment, row);
+      for (std::size_t row = 0; row < n_rows_; ++row) {
+        const double dose = OBART_BUG(causal_level_in_controls) ? 1.0 : dose_[k][row];
+        effect_[row] += coefficients_[k][kLevel] * dose + factor(k, row) * fit(of_treatment, row);
+      }
     }
     for (std::size_t row = 0; row < n_rows_; ++row) {
-      const double mean = fit(ensembles[0], row) + effect_[row];
+      const double effect = OBART_BUG(causal_latents_without_effects) ? 0.0 : effect_[row];
+      const double mean = fit(ensembles[0], row) + effect;
       set_residual(ensembles[0], row, mean, y_[row] - mean);
+    }
+  }
+  // Latents were drawn as if f were mu alone; what they leave to mu is without the effects.
+  void shift_residual(Ensemble& mu) const {
+    for (std::size_t row = 0; row < n_rows_; ++row) {
+      const double shift = effect_[row];
+      set_residual(mu, row, fit(mu, row) + shift, static_cast<double>(mu.residual[row]) - shift);
     }
   }
 
@@ -233,6 +262,7 @@ class Causal final : public Likelihood {
   }
 
   void read_residual(Ensembles& ensembles, std::size_t k) const {
+    if (OBART_BUG(causal_residual_kept)) return;
     const Ensemble& of_treatment = tau(ensembles, k);
     for (std::size_t row = 0; row < n_rows_; ++row) {
       const double b = factor(k, row);
@@ -251,9 +281,11 @@ class Causal final : public Likelihood {
     const float* weight = mu.weights();
     double sums[9] = {};
     const auto add = [&](std::size_t row, int l, double (&lane)[9][kLanes]) {
-      const double w = weight != nullptr ? static_cast<double>(weight[row]) : 1.0;
+      const bool is_weighted = weight != nullptr && !OBART_BUG(causal_coefficients_unweighted);
+      const double w = is_weighted ? static_cast<double>(weight[row]) : 1.0;
       const Coefficients x = regressors(of_treatment, dose, row);
-      const double r = static_cast<double>(mu.residual[row]) + product(x, before);
+      const double now = OBART_BUG(causal_coefficients_from_residual) ? 0.0 : product(x, before);
+      const double r = static_cast<double>(mu.residual[row]) + now;
       int at = 0;
       for (std::size_t i = 0; i < 3; ++i)
         for (std::size_t j = 0; j <= i; ++j) lane[at++][l] += w * x[i] * x[j];
@@ -261,7 +293,7 @@ class Causal final : public Likelihood {
     };
     sum_rows(mu.data.n_padded(), sums, add);
     NormalEquations equations(prior_);
-    equations.add(sums, sigma * sigma);
+    equations.add(sums, OBART_BUG(causal_coefficients_without_sigma) ? 1.0 : sigma * sigma);
     coefficients_[k] = equations.draw(rng);
     for (std::size_t row = 0; row < n_rows_; ++row) {
       const Coefficients x = regressors(of_treatment, dose, row);
@@ -280,6 +312,7 @@ class Causal final : public Likelihood {
 
   std::unique_ptr<Likelihood> noise_;
   std::size_t n_rows_, n_padded_;
+  bool is_small_ = false;  // a coefficient was, when the trees of this sweep were updated
   std::vector<double> y_;
   std::vector<double> effect_;             // of all treatments together, by row; scratch
   std::vector<std::vector<double>> dose_;  // by treatment and row

@@ -18,27 +18,42 @@ void LogisticRows::begin(Ensemble& ensemble) const {
   ensemble.set_weights(ones.data());
 }
 
-void LogisticRows::draw_latent(Ensemble& ensemble, std::size_t row, bool label, double offset,
-                               Rng& rng) const {
-  const double f = fit(ensemble, row);
-  const Latent latent = weights_.are_ones() ? Latent{0.5, polya_gamma(offset + f, rng)}
-                                            : draw_weighted(row, label, offset + f, rng);
-  const double size = OBART_BUG(logistic_kappa_whole) ? 2.0 * latent.kappa : latent.kappa;
-  const double kappa = label ? size : -size;
-  const double target = kappa / latent.omega - (OBART_BUG(logistic_offset_dropped) ? 0.0 : offset);
-  ensemble.target[row] = target;
-  ensemble.residual[row] = static_cast<float>(target - f);
-  ensemble.weight[row] =
-      static_cast<float>(OBART_BUG(logistic_weight_missing) ? 0.25 : latent.omega);
+void LogisticRows::draw_block(Ensemble& ensemble, const Block& block, Rng& rng) const {
+  double f[kBlockRows], psi[kBlockRows], kappa[kBlockRows], omega[kBlockRows];
+  for (std::size_t i = 0; i < block.n; ++i) {
+    f[i] = fit(ensemble, block.first + i);
+    psi[i] = block.offset[i] + f[i];
+  }
+  if (weights_.are_ones()) {
+    std::fill_n(kappa, block.n, 0.5);
+    polya_gamma(psi, block.n, omega, rng);
+  } else {
+    for (std::size_t i = 0; i < block.n; ++i) {
+      const Latent latent = draw_weighted(block.first + i, block.sign[i], psi[i], rng);
+      kappa[i] = latent.kappa;
+      omega[i] = latent.omega;
+    }
+  }
+  double* target = ensemble.target.data() + block.first;
+  float* residual = ensemble.residual.data() + block.first;
+  float* weight = ensemble.weight.data() + block.first;
+  const double times = OBART_BUG(logistic_kappa_whole) ? 2.0 : 1.0;
+  const double share = OBART_BUG(logistic_offset_dropped) ? 0.0 : 1.0;
+  const bool latents_weigh = !OBART_BUG(logistic_weight_missing);
+  for (std::size_t i = 0; i < block.n; ++i) {
+    target[i] = block.sign[i] * (times * kappa[i]) / omega[i] - share * block.offset[i];
+    residual[i] = static_cast<float>(target[i] - f[i]);
+    weight[i] = static_cast<float>(latents_weigh ? omega[i] : 0.25);
+  }
 }
 
 // A row that is there n_own times with its label and n_others times with the other.
-LogisticRows::Latent LogisticRows::draw_weighted(std::size_t row, bool label, double psi,
+LogisticRows::Latent LogisticRows::draw_weighted(std::size_t row, double sign, double psi,
                                                  Rng& rng) const {
   const std::int64_t n_own = weights_.n_own(row);
   std::int64_t n_others = 0;
   if (!weights_.is_whole(row)) {
-    const double p = 1.0 / (1.0 + det_exp(label ? -psi : psi));
+    const double p = 1.0 / (1.0 + det_exp(-sign * psi));
     n_others = weights_.draw_others(row, p, rng);
   }
   return {0.5 * static_cast<double>(n_own - n_others), polya_gamma(n_own + n_others, psi, rng)};

@@ -26,8 +26,9 @@ class Logit final : public Likelihood {
   }
 
   void prepare(Ensembles& ensembles, std::size_t, double, Rng& rng) override {
-    for (std::size_t row = 0; row < label_.size(); ++row)
-      rows_.draw_latent(ensembles[0], row, label_[row] != 0, offset_, rng);
+    rows_.draw_latents(
+        ensembles[0], [&](std::size_t row) { return label_[row] != 0; },
+        [&](std::size_t) { return offset_; }, rng);
   }
 
   void draw_scales(Ensembles&, double&, Rng&) override {}

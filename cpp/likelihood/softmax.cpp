@@ -121,8 +121,9 @@ class Softmax final : public Likelihood {
 
   void prepare(Ensembles& ensembles, std::size_t e, double, Rng& rng) override {
     if (!OBART_BUG(softmax_others_stale) || e == 0) others_.go_to(ensembles, e);
-    for (std::size_t row = 0; row < class_.size(); ++row)
-      rows_.draw_latent(ensembles[e], row, is_class(row, e), others_.offset(row), rng);
+    rows_.draw_latents(
+        ensembles[e], [&](std::size_t row) { return is_class(row, e); },
+        [&](std::size_t row) { return others_.offset(row); }, rng);
   }
 
   void draw_scales(Ensembles&, double&, Rng&) override {}

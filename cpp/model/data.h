@@ -11,6 +11,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/blocks.h"
+#include "base/planted_bugs.h"
 
 namespace obart {
 
@@ -67,6 +68,8 @@ class Data {
 
   // The same table, whose columns it shares, for rules that do not see its last continuous columns.
   Data without_last(std::int64_t n_columns) const {
+    if (OBART_BUG(causal_hidden_column_seen)) n_columns = 0;
+    if (OBART_BUG(causal_column_hidden_from_all)) n_columns = 1;
     Data data(*this);
     data.p_cont_ = std::max<std::int64_t>(p_cont_ - n_columns, 0);
     return data;

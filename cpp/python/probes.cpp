@@ -41,25 +41,26 @@ std::pair<std::string, double> maximise(In<double, 2> a, DoubleVector b, DoubleV
 }
 
 // The partition of the rows by the first tree: labels in order of appearance, four bits each.
-std::uint64_t partition_key(const Sampler& sampler) {
+std::uint64_t partition_key(const Sampler& sampler, std::size_t e) {
   std::uint64_t key = 0;
   std::array<int, kTableSize> label;
   label.fill(-1);
   int n_labels = 0;
   for (std::int64_t i = 0; i < sampler.data().n_rows(); ++i) {
-    const std::uint8_t code = sampler.ensemble().codes(0)[i];
+    const std::uint8_t code = sampler.ensemble(e).codes(0)[i];
     if (label[code] < 0) label[code] = n_labels++;
     key |= static_cast<std::uint64_t>(label[code]) << (4 * i);
   }
   return key;
 }
 
-nb::ndarray<nb::numpy, std::uint64_t> partition_keys(Sampler& sampler, std::int64_t n_sweeps) {
-  if (sampler.ensemble().trees.size() != 1 || sampler.data().n_rows() > 16)
+nb::ndarray<nb::numpy, std::uint64_t> partition_keys(Sampler& sampler, std::int64_t n_sweeps,
+                                                     std::size_t e) {
+  if (sampler.ensemble(e).trees.size() != 1 || sampler.data().n_rows() > 16)
     throw nb::value_error("partition_keys needs one tree and at most 16 rows");
   return fill<std::uint64_t>(n_sweeps, [&] {
     sampler.sweep();
-    return partition_key(sampler);
+    return partition_key(sampler, e);
   });
 }
 
@@ -76,7 +77,7 @@ NB_MODULE(_probes, m) {
   m.doc() = "Parts of the core of obliquebart, for tests.";
   nb::module_::import_("obliquebart._core");  // knows the type of a sampler
   m.def("lp_maximise", &maximise, "a"_a, "b"_a, "lower"_a, "upper"_a, "objective"_a);
-  m.def("partition_keys", &partition_keys, "sampler"_a, "n_sweeps"_a);
+  m.def("partition_keys", &partition_keys, "sampler"_a, "n_sweeps"_a, "ensemble"_a = 0);
   m.def("det_log", map(&det_log), "x"_a);
   m.def("det_exp", map(&det_exp), "x"_a);
   m.def(
@@ -112,6 +113,12 @@ NB_MODULE(_probes, m) {
            [](Rng& r, double z, std::int64_t n) {
              return fill<double>(n, [&] { return polya_gamma(z, r); });
            })
+      .def("polya_gammas",
+           [](Rng& r, DoubleVector z) {
+             std::vector<double> out(z.shape(0));
+             polya_gamma(z.data(), out.size(), out.data(), r);
+             return to_numpy(std::move(out));
+           })
       .def("polya_gamma_sum",
            [](Rng& r, std::int64_t terms, double z, std::int64_t n) {
              return fill<double>(n, [&] { return polya_gamma(terms, z, r); });
@@ -131,10 +138,6 @@ NB_MODULE(_probes, m) {
       .def("logistic_between",
            [](Rng& r, double a, double b, std::int64_t n) {
              return fill<double>(n, [&] { return logistic_between(a, b, r); });
-           })
-      .def("polya_gamma",
-           [](Rng& r, double z, std::int64_t n) {
-             return fill<double>(n, [&] { return polya_gamma(z, r); });
            })
       .def("below", [](Rng& r, std::uint32_t k, std::int64_t n) {
         return fill<std::uint32_t>(n, [&] { return r.below(k); });

@@ -122,8 +122,9 @@ ChainRecord record_from_dict(ChainState& state, const nb::dict& values) {
   for (std::size_t e = 0; e < state.ensembles.size(); ++e) {
     const Data& data = state.ensembles[e].data;
     const std::string prefix = ensemble_prefix(e);
-    record.trees.push_back({draws_from_dict(values, prefix, data.p_cont_of_table(), data.n_levels()),
-                            from_numpy<std::uint8_t>(values, prefix + "leaf_code")});
+    record.trees.push_back(
+        {draws_from_dict(values, prefix, data.p_cont_of_table(), data.n_levels()),
+         from_numpy<std::uint8_t>(values, prefix + "leaf_code")});
   }
   require_known(state, values);
   return record;

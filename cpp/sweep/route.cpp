@@ -24,7 +24,9 @@ void settle(Ensemble& ensemble, const Tree& tree, Proposal& proposal, RightCount
 void propose_all(Ensemble& ensemble, Workspace& work, Rng& rng) {
   work.moves = {};
   ensemble.proposer.set_theta(ensemble.theta);
+  constexpr std::size_t ahead = 2;
   for (std::size_t m = 0; m < ensemble.trees.size(); ++m) {
+    if (m + ahead < ensemble.trees.size()) ensemble.trees[m + ahead].prefetch();
     work.proposals[m] = ensemble.proposer.propose(ensemble.trees[m], ensemble.pools, rng);
     ++work.moves.proposed[static_cast<std::size_t>(work.proposals[m].move)];
   }

@@ -36,6 +36,7 @@ class TreeUpdater {
     task.apply.right_delta = right_delta_;
     for (std::size_t m = 0; m < ensemble_.trees.size(); ++m) {
       plan_sums(m, task.sum);
+      ensemble_.trees[m].prefetch();
       const PassSums sums = backend.apply_and_sum(task);
       if (stop.is_set()) return;
       update(m, sums, task);

@@ -65,6 +65,12 @@ def check_number(
     return number
 
 
+def check_coverage(coverage: object) -> tuple[float, float]:
+    """Return the probabilities below the two limits of a central interval."""
+    tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
+    return tail, 1.0 - tail
+
+
 def check_pair(name: str, value: object) -> tuple[float, float]:
     """Return a pair of positive numbers."""
     if not isinstance(value, (tuple, list, np.ndarray)) or len(value) != 2:

@@ -27,11 +27,28 @@ MODELS: dict[str, dict[str, Any]] = {
         "more": {"offset.0": 0.2, "offset.1": -0.1, "offset.2": 0.0},
     },
     "student_t": {"likelihood": "student_t", "more": {"df": 4.0}, "leaf_sd_fixed": False},
+    **{
+        f"causal_{noise}": {"likelihood": f"causal_{noise}", "leaf_sd_fixed": False, **MOVES}
+        for noise in ("gaussian", "student_t", "learned_t", "varying_noise", "probit")
+    },
+    "causal_weighted_probit": {"likelihood": "causal_weighted_probit", "sigma_fixed": True},
 }
+# Three arms, with what the kinds of noise need.
+EFFECTS = {"n_treatments": 2, "codes_arms": 1.0, "level_sd": 0.5, "df": 4.0}
+LEARNED = {**EFFECTS, "df_rate": 0.1}
 N, N_TREES, N_LEVELS = 120, 12, 40
 
 
+Parts = tuple[_core.Data, np.ndarray, np.ndarray | None, _core.Settings]
+
+
 def maker(**changes: Any) -> Callable[[], _core.Sampler]:
+    parts = make_parts(**changes)
+    return lambda: _core.Sampler(*parts, 3, 0)
+
+
+def make_parts(**changes: Any) -> Parts:
+    """Return data, outcomes, weights and settings of a chain."""
     rng = np.random.default_rng(8)
     x_cont = rng.uniform(-1, 1, (3, N)).astype(np.float32)
     x_cont[1, :9] = np.nan
@@ -53,8 +70,27 @@ def maker(**changes: Any) -> Callable[[], _core.Sampler]:
         y = (y > y.mean()).astype(float)
     else:
         y /= y.std()
-    weights = rng.uniform(0.1, 3, N) if settings.likelihood == "weighted_probit" else None
-    return lambda: _core.Sampler(data, y, weights, settings, 3, 0)
+    if settings.likelihood.startswith("causal_"):
+        y = add_effects(settings, y)
+    is_weighted = settings.likelihood.endswith(("weighted_probit", "causal_gaussian"))
+    weights = rng.uniform(0.1, 3, N) if is_weighted else None
+    return data, y, weights, settings
+
+
+def add_effects(settings: _core.Settings, y: np.ndarray) -> np.ndarray:
+    """Give the settings what three arms need; return the outcome and two doses."""
+    varies = settings.likelihood.endswith("varying_noise")
+    settings.more = LEARNED if settings.likelihood.endswith("learned_t") else EFFECTS
+    for k in range(2 + varies):
+        settings.add_ensemble()
+        ensemble = settings.ensemble(1 + k)
+        ensemble.n_trees, ensemble.leaf_sd, ensemble.leaf_sd_fixed = 7, 0.3, False
+        if varies and k == 0:
+            ensemble.leaf_model = "precision"
+        else:
+            ensemble.hidden_columns = 1
+    arm = np.arange(N) % 3
+    return np.stack([y, arm == 1, arm == 2]).astype(float)
 
 
 @pytest.mark.parametrize("name", MODELS)
@@ -200,3 +236,26 @@ def test_what_cannot_be_a_state_is_refused_and_changes_nothing(name):
         chain.set_state(change(before))
     assert_same(chain.state(), before)
     chain.set_state(before)
+
+
+def test_rules_on_columns_that_an_ensemble_does_not_see_are_refused():
+    parts = make_parts(likelihood="causal_gaussian", theta_fixed=True, theta=0.9, **MOVES)
+    chain = _core.Sampler(*parts, 3, 0)
+    chain.sweep(50)
+    before = chain.state()
+    seen = before["ensemble.1.phi_column"]
+    assert len(seen) > 0
+    assert set(seen.tolist()) <= {0, 1}
+    assert 2 in before["phi_column"]
+    counts = before["ensemble.1.phi_count"].tolist()
+    last = np.cumsum(counts)[np.flatnonzero(counts)[0]] - 1  # the largest column of its rule
+    columns = seen.copy()
+    columns[last] = 2
+    wrong = before | {"ensemble.1.phi_column": columns}
+    with pytest.raises(ValueError, match="a column that its ensemble does not see"):
+        chain.set_state(wrong)
+    assert_same(chain.state(), before)
+    settings = parts[-1]
+    _core.check_state(settings, 3, [N_LEVELS], before, [])
+    with pytest.raises(ValueError, match="a column that its ensemble does not see"):
+        _core.check_state(settings, 3, [N_LEVELS], wrong, [])

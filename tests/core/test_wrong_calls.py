@@ -112,3 +112,73 @@ def test_a_state_is_checked_with_settings_that_are_allowed():
     _core.check_state(make_settings(), 1, [], state, [])
     with pytest.raises(ValueError, match="max_depth"):
         _core.check_state(make_settings(max_depth=-5), 1, [], state, [])
+
+
+def causal_settings(more: dict[str, float], n_ensembles: int = 2) -> _core.Settings:
+    settings = make_settings(likelihood="causal_gaussian", more=more)
+    for _ in range(n_ensembles - 1):
+        settings.add_ensemble()
+    return settings
+
+
+EFFECTS = {"n_treatments": 1.0, "codes_arms": 1.0, "level_sd": 0.5}
+ARMS = np.stack([np.linspace(-1, 1, 30), np.arange(30) % 2])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        *(({"n_treatments": n}, "n_treatments must be a whole") for n in (0.0, 1.5, -1.0, np.nan)),
+        *(({"level_sd": sd}, "level_sd must not be negative") for sd in (-1.0, np.nan, np.inf)),
+        *(({name: None}, f"causal_gaussian needs {name}") for name in EFFECTS),
+        ({"n_treatments": 2.0}, "causal_gaussian must have 3 ensembles, not 2"),
+    ],
+)
+def test_settings_of_effects_that_are_not_allowed(change, message):
+    more = {name: value for name, value in (EFFECTS | change).items() if value is not None}
+    settings = causal_settings(more)
+    for call in (
+        lambda s: _core.Sampler(make_data(), ARMS, None, s, 0, 0),
+        lambda s: _core.draw_prior(make_data(), s, 0, 0),
+        _core.Settings.verify,
+    ):
+        with pytest.raises(ValueError, match=message):
+            call(settings)
+
+
+@pytest.mark.parametrize("noise", ["student_t", "learned_t", "varying_noise"])
+def test_noise_of_effects_says_what_it_needs(noise):
+    settings = causal_settings(EFFECTS, 3 if noise == "varying_noise" else 2)
+    settings.likelihood = f"causal_{noise}"
+    with pytest.raises(ValueError, match=f"causal_{noise} needs df"):
+        _core.Sampler(make_data(), ARMS, None, settings, 0, 0)
+
+
+@pytest.mark.parametrize("dose", [np.nan, np.inf])
+def test_doses_are_finite(dose):
+    y = ARMS.copy()
+    y[1, 7] = dose
+    with pytest.raises(ValueError, match="finite"):
+        _core.Sampler(make_data(), y, None, causal_settings(EFFECTS), 0, 0)
+    chain = _core.Sampler(make_data(), ARMS, None, causal_settings(EFFECTS), 0, 0)
+    with pytest.raises(ValueError, match="finite"):
+        chain.set_y(y)
+
+
+@pytest.mark.parametrize("n_columns", [1, 3])
+def test_an_outcome_has_a_dose_for_each_treatment(n_columns):
+    y = np.zeros((n_columns, 30)) if n_columns > 1 else np.zeros(30)
+    with pytest.raises(ValueError, match="y must have"):
+        _core.Sampler(make_data(), y, None, causal_settings(EFFECTS), 0, 0)
+
+
+def test_hidden_columns():
+    settings = causal_settings(EFFECTS)
+    settings.ensemble(1).hidden_columns = -1
+    with pytest.raises(ValueError, match="hidden_columns must not be negative"):
+        _core.Sampler(make_data(), ARMS, None, settings, 0, 0)
+    settings.ensemble(1).hidden_columns = 5  # all there are: its trees cannot split
+    chain = _core.Sampler(make_data(), ARMS, None, settings, 0, 0)
+    chain.sweep(50)
+    assert chain.check() == []
+    assert len(chain.ensemble(1).to_arrays()["cut"]) == 0

@@ -19,6 +19,20 @@ void standardise(std::vector<double>& y) {
   for (double& value : y) value = (value - mean) / std::sqrt(variance);
 }
 
+// Trees of an effect, which do not see the last column.
+void add_effect(Settings& s, const char* likelihood) {
+  s.likelihood.name = likelihood;
+  s.likelihood.more["n_treatments"] = s.likelihood.more["codes_arms"] = 1.0;
+  s.likelihood.more["level_sd"] = 0.5;
+  s.ensembles[0].leaf.leaf_sd_fixed = false;
+  EnsembleSettings effect = s.ensembles[0];
+  effect.n_trees = 50;
+  effect.hidden_columns = 1;
+  effect.depth = {.alpha = 0.25, .beta = 3.0};
+  effect.leaf.leaf_sd = 0.15;
+  s.ensembles.push_back(effect);
+}
+
 std::vector<Scenario> all() {
   const auto nothing = [](Settings&) {};
   const auto threads = [](Settings& s) { s.n_threads = 2; };
@@ -66,6 +80,22 @@ std::vector<Scenario> all() {
          s.ensembles[0].leaf.leaf_sd = 2.6 / std::sqrt(200.0);
          s.ensembles[0].leaf.leaf_sd_fixed = false;
          s.ensembles.push_back(s.ensembles[0]);
+       }},
+      {"causal",
+       {.weighted = true, .treated = true},
+       [](Settings& s) { add_effect(s, "causal_gaussian"); }},
+      {"causal_probit",
+       {.binary = true, .treated = true},
+       [](Settings& s) { add_effect(s, "causal_probit"); }},
+      {"causal_varying",
+       {.treated = true},
+       [](Settings& s) {
+         s.ensembles.push_back(s.ensembles[0]);
+         s.ensembles[1].n_trees = 40;
+         s.ensembles[1].leaf.model = "precision";
+         s.ensembles[1].leaf.leaf_sd = 0.1;
+         s.likelihood.more["df"] = 6.0;
+         add_effect(s, "causal_varying_noise");
        }},
       {"categorical", {.p_cont = 0, .n_levels = {500, 40, 3, 2}}, nothing},
       {"mixed", {.p_cont = 5, .n_levels = {500, 3}}, nothing},
@@ -137,6 +167,9 @@ Table make_table(std::int64_t n_rows, const Shape& shape) {
   std::vector<std::uint32_t> x_cat(p_cat * n);
   for (std::size_t k = 0; k < x_cat.size(); ++k)
     x_cat[k] = static_cast<std::uint32_t>(u[k] * static_cast<float>(shape.n_levels[k / n]));
+
+  if (shape.treated)
+    for (std::size_t i = 0; i < n; ++i) y.push_back(rng.coin() ? 1.0 : 0.0);
 
   Table table;
   table.data =

@@ -15,7 +15,7 @@ namespace obart::testing {
 // A table of uniform columns with Friedman's function and unit noise as the outcome, standardised.
 struct Table {
   std::shared_ptr<const Data> data;
-  std::vector<double> y;
+  std::vector<double> y;        // and doses after all outcomes
   std::vector<double> weights;  // empty: none
 };
 
@@ -25,6 +25,7 @@ struct Shape {
   bool weighted = false;
   bool missing = false;  // one value in fifty
   bool binary = false;
+  bool treated = false;  // half of the rows, by chance: outcomes have a dose
 };
 
 Table make_table(std::int64_t n_rows, const Shape& shape);

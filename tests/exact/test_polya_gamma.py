@@ -13,8 +13,8 @@ from helpers.probes import probes
 
 ALARM = 1e-5
 N = 100_000
-# Either side of |z| = 3.109, where the proposal changes.
-TILTS = [0.0, 1e-3, 0.4, -1.0, 2.0, 3.1, 3.12, 5.0, -12.0, 40.0]
+# Either side of |z| = 16, where the proposal changes.
+TILTS = [0.0, 1e-3, 0.4, -1.0, 2.0, 3.12, 5.0, -12.0, 15.99, 16.0, 40.0]
 
 
 def draws(z: float, n: int = N, seed: int = 1) -> np.ndarray:
@@ -35,6 +35,13 @@ def cdf(x: np.ndarray, z: float) -> np.ndarray:
     return (1.0 + np.exp(-z)) * out
 
 
+def assert_distribution(x: np.ndarray, z: float) -> None:
+    u = cdf(x, z)
+    assert stats.kstest(u, "uniform").pvalue > ALARM
+    for tail in (u < 1e-3, u > 1 - 1e-3):
+        assert stats.binomtest(int(tail.sum()), len(x), 1e-3).pvalue > ALARM
+
+
 def moments(z: float) -> tuple[float, float]:
     if abs(z) < 0.01:
         return 0.25 - z**2 / 48, 1 / 24 - z**2 / 120
@@ -49,10 +56,36 @@ def assert_mean(values: np.ndarray, mean: float) -> None:
 
 @pytest.mark.parametrize("z", TILTS)
 def test_distribution_and_tails(z):
-    u = cdf(draws(z), z)
-    assert stats.kstest(u, "uniform").pvalue > ALARM
-    for tail in (u < 1e-3, u > 1 - 1e-3):
-        assert stats.binomtest(int(tail.sum()), N, 1e-3).pvalue > ALARM
+    assert_distribution(draws(z), z)
+
+
+def test_many_at_once():
+    """Each of the rows has its own distribution, wherever it stands in a batch."""
+    rows = np.random.default_rng(4).permutation(np.repeat(TILTS, N))
+    x = probes.Rng(6, 0).polya_gammas(rows)
+    for z in TILTS:
+        assert_distribution(x[rows == z], z)
+        assert_mean(x[rows == z], moments(z)[0])
+    # Neighbours do not depend on each other.
+    alike = probes.Rng(7, 0).polya_gammas(np.full(N, 2.0))
+    for lag in (1, 2, 256):
+        r = np.corrcoef(alike[lag:], alike[:-lag])[0, 1]
+        assert 2 * special.ndtr(-abs(r) * np.sqrt(N - lag)) > ALARM
+
+
+@pytest.mark.parametrize("z", [0.0, 5.0, 15.99, 16.0, 1e3])
+def test_a_batch_of_one_row(z):
+    """It takes the same numbers as a single draw."""
+    for seed in range(200):
+        one = probes.Rng(seed, 0).polya_gammas(np.array([z]))
+        assert one[0] == draws(z, 1, seed)[0]
+
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 1000])
+def test_batches_of_any_length(n):
+    x = probes.Rng(8, 0).polya_gammas(np.linspace(-40.0, 40.0, n))
+    assert x.shape == (n,)
+    assert (x > 0).all()
 
 
 @pytest.mark.parametrize("z", TILTS)

@@ -168,12 +168,66 @@ def class_digest(name: str, n_threads: int = 1) -> str:
     y = outcome(x)
     labels = np.searchsorted(np.sort(y)[:: len(y) // n_classes][1:n_classes], y)
     chain = _core.Sampler(data, labels.astype(float), weights, settings, 3, 0)
+    return chain_digest(chain)
+
+
+def chain_digest(chain: _core.Sampler, *scales: str) -> str:
+    """Digest some draws of all ensembles, and what was drawn with them."""
     chain.run(20, 15, 1, _core.Control())
     found = hashlib.sha256()
-    for e in range(settings.n_ensembles):
+    for e in range(chain.n_ensembles):
         for key, array in sorted(chain.draws_of(e).to_arrays().items()):
             found.update(key.encode() + np.ascontiguousarray(array).tobytes())
+    for name in scales:
+        found.update(name.encode() + chain.trace[name].tobytes())
     return found.hexdigest()[:32]
+
+
+# Treatment effects by the engine alone: noise, table, weights, number of arms (one: a dose).
+EFFECTS: dict[str, tuple[str, np.ndarray, np.ndarray | None, int]] = {
+    "effects": ("gaussian", X, None, 2),
+    "effects, weights": ("gaussian", with_missing(X), WEIGHTS, 2),
+    "effects, three arms": ("gaussian", X, None, 3),
+    "effects, dose": ("gaussian", X, None, 1),
+    "effects, Student's t": ("student_t", X, WEIGHTS, 2),
+    "effects, learned tails": ("learned_t", X, None, 3),
+    "effects, varying noise": ("varying_noise", X, WEIGHTS, 2),
+    "effects, labels": ("probit", X, None, 3),
+    "effects, weighted labels": ("weighted_probit", with_missing(X), WEIGHTS, 2),
+    "effects, large table": ("varying_noise", numbers(40_000, 3), None, 2),
+}
+
+
+def effect_settings(noise: str, n_arms: int, n_threads: int) -> _core.Settings:
+    settings = class_settings(2, True, n_threads)
+    settings.likelihood, n_treatments = f"causal_{noise}", max(n_arms - 1, 1)
+    more = {"n_treatments": n_treatments, "codes_arms": float(n_arms > 1), "level_sd": 0.5}
+    needs = {"student_t": {"df": 6.0}, "varying_noise": {"df": 6.0}, "learned_t": {"df_rate": 0.1}}
+    settings.more = more | needs.get(noise, {})
+    varies = noise == "varying_noise"
+    for e in range(1, 1 + varies + n_treatments):
+        settings.add_ensemble()
+        one = settings.ensemble(e)
+        one.n_trees, one.leaf_sd, one.alpha, one.beta = 5, 0.4, 0.5, 2.0
+        one.theta_a, one.theta_b, one.p_change, one.p_perturb = 2.0, 4.0, 0.2, 0.3
+        if varies and e == 1:
+            one.leaf_model = "precision"
+        else:
+            one.hidden_columns = 1
+    return settings
+
+
+def effect_digest(name: str, n_threads: int = 1) -> str:
+    noise, x, weights, n_arms = EFFECTS[name]
+    columns = np.ascontiguousarray(2 * x.T - 1, dtype=np.float32)
+    data = _core.Data(columns, np.zeros((0, len(x)), np.uint32), [])
+    y = outcome(x)
+    y = (y > np.sort(y)[len(y) // 2]).astype(float) if "probit" in noise else y - 4.0
+    arm = (np.arange(len(y)) * 7 % 10) % max(n_arms, 2)
+    doses = [arm == k for k in range(1, n_arms)] if n_arms > 1 else [numbers(len(y), 1)[:, 0] - 0.5]
+    settings = effect_settings(noise, n_arms, n_threads)
+    chain = _core.Sampler(data, np.stack([y, *doses]), weights, settings, 3, 0)
+    return chain_digest(chain, "sigma", "low.0", "high.0", "level.0")
 
 
 class ExposedCounts(ObliqueBARTCountRegressor):
@@ -267,7 +321,9 @@ def digest(model: Any) -> str:
 
 
 def found(name: str, n_jobs: int | None = None) -> str:
-    return class_digest(name, n_jobs or 1) if name in CLASSES else digest(fitted(name, n_jobs))
+    if name in CLASSES:
+        return class_digest(name, n_jobs or 1)
+    return effect_digest(name, n_jobs or 1) if name in EFFECTS else digest(fitted(name, n_jobs))
 
 
 def fitted(name: str, n_jobs: int | None = None) -> Any:
@@ -277,7 +333,7 @@ def fitted(name: str, n_jobs: int | None = None) -> Any:
 
 NAMES = [
     *(*REGRESSIONS, *ESTIMATED, *STUDENT_T, *CLASSIFICATIONS, *WEIGHTED_LABELS),
-    *(*COUNTS, *CLASSES, *LEARNED_TAILS, *VARYING, *ORDERED, *SURVIVAL),
+    *(*COUNTS, *CLASSES, *LEARNED_TAILS, *VARYING, *ORDERED, *SURVIVAL, *EFFECTS),
 ]
 
 
@@ -293,7 +349,7 @@ def test_draws_are_those_recorded(name):
         *("counts", "counts, large table", "softmax, large table"),
         *("learned tails, large table", "ordered classes, large table"),
         "varying noise, large table",
-        *("times, estimated noise", "log-logistic times, large table"),
+        *("times, estimated noise", "log-logistic times, large table", "effects, large table"),
     ],
 )
 def test_threads_make_no_difference(name):
@@ -331,6 +387,7 @@ def test_instruction_sets_make_no_difference(simd):
     names += ["learned tails, large table", "ordered classes, large table"]
     names += ["log-normal times, large table", "log-logistic times"]
     names += ["varying noise, weights", "varying noise, large table", "joint classes"]
+    names += [*EFFECTS]
     script = f"import test_same_draws as t\nprint(*(t.found(n) for n in {names}))"
     folders = [Path(__file__).parent, Path(__file__).parents[1]]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])

@@ -28,6 +28,7 @@ CASES = {
     "labels": (Y > 0, TREATED, {}, {}),
     "three arms": (Y, ARMS, {"noise": "varying", "control": "b"}, {}),
     "dose": (Y, DOSE, {"noise": "student_t"}, {}),
+    "cross-fitted": (Y, TREATED, {"propensity": "cross_fitted"}, {}),
     "no propensity": (Y, TREATED, {"propensity": None}, {}),
     "given propensity": (Y, TREATED, {}, {"propensity": SHARE}),
     "weights": (Y, TREATED, {}, {"sample_weight": 0.5 + SHARE}),
@@ -73,7 +74,7 @@ def test_a_checkpoint_gives_the_same_draws(case, tmp_path):
 
 def test_training_rows_keep_their_propensities():
     """A row of training has the fit that has not seen it, also when it comes again alone."""
-    model = fit("two arms")
+    model = fit("labels", propensity="cross_fitted")
     np.testing.assert_array_equal(model.effect_draws(X), model.effect_draws())
     np.testing.assert_array_equal(model.effect_draws(X[10:20]), model.effect_draws()[:, 10:20])
 

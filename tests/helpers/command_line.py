@@ -1,6 +1,9 @@
-"""Commands in this process, and options that make a fit quick."""
+"""Commands in this process, the tables they write, and options that make a fit quick."""
 
 from __future__ import annotations
+
+import csv
+import io
 
 from typer.testing import CliRunner
 
@@ -14,3 +17,8 @@ def run(*words, code=0, stdin=None):
     assert result.exit_code == code, result.output + str(result.exception)
     assert "Traceback" not in result.output
     return result
+
+
+def rows_of(text):
+    """Return the rows of a CSV file as dictionaries."""
+    return list(csv.DictReader(io.StringIO(text)))

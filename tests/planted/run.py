@@ -85,6 +85,26 @@ TESTS = {
         "tests/exact/test_survival.py::test_the_posterior_of_one_output",
         ["log_normal-right", "log_normal-between", "log_logistic-observed", "log_logistic-left"],
     ),
+    "effects": (
+        "tests/exact/test_causal.py::test_sweeps_keep_the_prior",
+        ["two arms", "three arms", "varying noise", "labels"],
+    ),
+    "prior of effects": (
+        "tests/exact/test_causal.py::test_the_prior_of_the_coefficients",
+        ["arms"],
+    ),
+    "columns of effects": (
+        "tests/exact/test_causal.py::test_rules_of_effects_do_not_see_the_last_column",
+        ["three arms"],
+    ),
+    "one effect": (
+        "tests/exact/test_causal_posterior.py::test_the_posterior_of_one_effect",
+        ["arms", "weights", "labels with weights"],
+    ),
+    "partitions of effects": (
+        "tests/exact/test_causal_posterior.py::test_row_partitions",
+        ["of the effect", "of the outcome"],
+    ),
     "core's prior": (
         "tests/exact/test_prior_invariance.py::test_prior_of_the_core",
         ["two columns, all moves, missing values, empty leaves", "categorical only"],
@@ -125,6 +145,13 @@ OWN_TESTS = {
     ("rate_", "poisson_", "latent_", "dispersion_", "scaling_jacobian_"): (
         "counts",
         "density of counts",
+    ),
+    ("causal_",): (
+        "effects",
+        "prior of effects",
+        "columns of effects",
+        "one effect",
+        "partitions of effects",
     ),
     ("censored_", "logistic_sigma_", "logistic_weight_of_", "logistic_latents_"): (
         "survival",

@@ -1,9 +1,9 @@
 """Propensities: the probability of each arm, or the mean dose, given the columns of a row.
 
-They are cross-fitted: rows are cut into folds, and each row gets its propensity from a short fit to
-the other folds. The fold of a row follows from its values alone. So a training row always meets the
-fit that has not seen it, in other processes and from files too, and new rows are spread over all
-fits.
+They come from one short fit to all rows, or are cross-fitted: rows are cut into folds, and each row
+gets its propensity from a fit to the other folds. The fold of a row follows from its values alone.
+So a training row always meets the fit that has not seen it, in other processes and from files too,
+and new rows are spread over all fits. docs/decisions/0013-effects.md says which is better, and why.
 """
 
 from __future__ import annotations
@@ -30,14 +30,19 @@ from obliquebart.table.encoded import EncodedTable
 
 FloatArray = NDArray[np.float64]
 
+# Of cross-fitting.
 N_FOLDS = 5
 # A propensity is one number per row, whose mean over few draws will do.
-SCHEDULE = Schedule(n_chains=2, n_burn=250, n_draws=50, n_thin=5)
-N_TREES = 50
+SCHEDULE = Schedule(n_chains=2, n_burn=300, n_draws=50, n_thin=6)
+# Of each of several fits; one fit to all rows has as many as the user wants for the outcome.
+N_FOLD_TREES = 50
 
 
 class Propensity(NamedTuple):
-    """Fits to all folds but one, by fold; a fold whose others have one treatment has none."""
+    """One fit, or those to all folds but one, by fold.
+
+    A fold whose others have one treatment only has no fit.
+    """
 
     posteriors: tuple[Posterior | None, ...]
     shares: FloatArray
@@ -51,7 +56,7 @@ class Propensity(NamedTuple):
     def at(self, table: EncodedTable, n_jobs: int | None = None) -> FloatArray:
         """Return the propensities of rows, of shape (n_columns, n_rows)."""
         out = np.tile(self.shares[:, None], (1, table.n_rows))
-        folds = fold_of_rows(table)
+        folds = fold_of_rows(table, len(self.posteriors))
         for fold, posterior in enumerate(self.posteriors):
             rows = np.flatnonzero(folds == fold)
             if posterior is not None and len(rows):
@@ -59,10 +64,12 @@ class Propensity(NamedTuple):
         return out
 
 
-def fold_of_rows(table: EncodedTable) -> NDArray[np.int64]:
+def fold_of_rows(table: EncodedTable, n_folds: int) -> NDArray[np.int64]:
     """Return the fold of each row, which follows from its values."""
+    if n_folds == 1:
+        return np.zeros(table.n_rows, dtype=np.int64)
     keys = row_keys(table, np.zeros(table.n_rows))
-    return np.asarray((keys >> np.uint64(40)) % np.uint64(N_FOLDS), dtype=np.int64)
+    return np.asarray((keys >> np.uint64(40)) % np.uint64(n_folds), dtype=np.int64)
 
 
 def fit_propensity(
@@ -71,13 +78,16 @@ def fit_propensity(
     table: EncodedTable,
     treatment: Treatment,
     doses: FloatArray,
+    n_folds: int = 1,
     n_jobs: int | None = None,
 ) -> Propensity:
     """Fit the treatments of rows to their columns; doses are those of the engine."""
-    folds = fold_of_rows(table)
+    if n_folds > 1:
+        parameters = replace(parameters, n_trees=N_FOLD_TREES)
+    folds = fold_of_rows(table, n_folds)
     posteriors: list[Posterior | None] = []
-    for fold in range(N_FOLDS):
-        rows = np.flatnonzero(folds != fold)
+    for fold in range(n_folds):
+        rows = np.flatnonzero(folds != fold) if n_folds > 1 else np.arange(table.n_rows)
         outcome = _outcome(treatment, doses[:, rows])
         if len(rows) == 0 or outcome.constant:
             posteriors.append(None)
@@ -108,7 +118,7 @@ def _fit(
     fold: int,
     n_jobs: int | None,
 ) -> Posterior:
-    plain = replace(parameters, n_trees=N_TREES, sigma=None, leaf_sd=None, noise="constant")
+    plain = replace(parameters, sigma=None, leaf_sd=None, noise="constant", noise_df=None)
     settings = calibrate(plain, problem.outcome, problem.table.p_cont)
     result = run(RunRequest(problem, settings, SCHEDULE, seed=fold), n_jobs)
     if result.ending == "interrupted":

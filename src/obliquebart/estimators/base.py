@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
 from obliquebart.causal.design import CausalDesign
+from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.ending import Sampled, interrupted_words, warn_if_out_of_time
 from obliquebart.estimators.explaining import Explaining
 from obliquebart.estimators.exporting import Exporting
@@ -182,6 +183,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         """Encode data as `fit` does."""
         return self._read(self._checked_parameters()[0], X, y, sample_weight).problem
 
+    @with_shared_parameters
     def fit(
         self: Self,
         X: Any,
@@ -216,11 +218,6 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             A file in which to save the chains while they run. If the process dies, the same call
             continues from the file and gives the same draws, bit for bit, as an uninterrupted
             fit. The file is kept at the end; the checkpoint of a different fit raises an error.
-        checkpoint_every : int, optional
-            Number of sweeps between saves of a chain; by default, about once a minute.
-        target_name : str, optional
-            Name of y in plots, reports and notebooks. By default, the name of y if it is a Series
-            with a name.
 
         Returns
         -------

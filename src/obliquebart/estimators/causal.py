@@ -15,7 +15,7 @@ from obliquebart import _core
 from obliquebart.causal.arviz import effects_to_arviz
 from obliquebart.causal.design import CausalDesign, check_propensities, propensity_names
 from obliquebart.causal.effects import effect_posterior, narrow_table
-from obliquebart.causal.propensity import Propensity, fit_propensity
+from obliquebart.causal.propensity import N_FOLDS, Propensity, fit_propensity
 from obliquebart.causal.treatment import KINDS, Treatment
 from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART, RandomState, ReadData
 from obliquebart.estimators.causal_checks import CausalChecks
@@ -54,7 +54,8 @@ NOISE_LIKELIHOODS = {
     "student_t": "causal_learned_t",
     "varying": "causal_varying_noise",
 }
-CROSS_FITTED = "cross_fitted"
+# How many fits propensities come from.
+FITS = {"fitted": 1, "cross_fitted": N_FOLDS}
 
 
 class TreatedOutcomes(NamedTuple):
@@ -93,9 +94,10 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
     control : label or None
         The arm that others are compared with; by default the first in sorted order, such as 0 or
         False.
-    propensity : {"cross_fitted", None}
-        "cross_fitted" estimates propensities by short fits to other rows, and gives them to mu as
-        a further column. None leaves them out, for randomised experiments. `fit` also takes
+    propensity : {"fitted", "cross_fitted", None}
+        "fitted" estimates propensities by a short fit of the treatment to the columns, and gives
+        them to mu as a further column. "cross_fitted" does so by fits to other rows, which is
+        worse in small tables. None leaves them out, for randomised experiments. `fit` also takes
         propensities that you know.
     k : float
         The range of y spans 2k prior standard deviations of mu; larger is smoother.
@@ -161,7 +163,7 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
         outcome: Literal["auto", "number", "binary"] = "auto",
         treatment_type: Literal["auto", "arms", "dose"] = "auto",
         control: Any = None,
-        propensity: Literal["cross_fitted"] | None = "cross_fitted",
+        propensity: Literal["fitted", "cross_fitted"] | None = "fitted",
         n_burn: int = LENGTH.n_burn,
         n_draws: int | Literal["auto"] = LENGTH.n_draws,
         n_thin: int = LENGTH.n_thin,
@@ -195,7 +197,7 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
     def _checked_parameters(self) -> tuple[CheckedHyperparameters, RunLength]:
         check_choice("outcome", self.outcome, OUTCOMES)
         check_choice("treatment_type", self.treatment_type, KINDS)
-        check_choice("propensity", self.propensity, (CROSS_FITTED, None))
+        check_choice("propensity", self.propensity, (*FITS, None))
         return super()._checked_parameters()
 
     @classmethod
@@ -356,7 +358,15 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
         propensity: Propensity | None = None
         values = given
         if given is None and self.propensity is not None:
-            propensity = fit_propensity(parameters, encoding, table, treatment, doses, self.n_jobs)
+            propensity = fit_propensity(
+                parameters,
+                encoding,
+                table,
+                treatment,
+                doses,
+                FITS[self.propensity],
+                self.n_jobs,
+            )
             values = propensity.at(table, self.n_jobs)
         if values is None:
             return CausalDesign(treatment, encoding, 0, None)

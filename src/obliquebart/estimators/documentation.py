@@ -98,7 +98,12 @@ progress : bool or "auto"
 X : array-like or data frame of shape (n, n_features)
     A Dask array or data frame gives a lazy result.
 coverage : float, default=0.9
-    Probability of the interval, in (0, 1)."""
+    Probability of the interval, in (0, 1).
+checkpoint_every : int, optional
+    Number of sweeps between saves of a chain; by default, about once a minute.
+target_name : str, optional
+    Name of y in plots, reports and notebooks. By default, the name of y if it is a Series with a
+    name."""
 
 
 with_shared_parameters = shared_parameters(f"{SHARED}\n{EXPLAINING}")

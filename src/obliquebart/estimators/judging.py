@@ -21,6 +21,11 @@ from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_weights
 
 
+def mean_score(scores: FloatArray, sample_weight: Any) -> float:
+    """Return the mean of the rows' scores, each row as often as its weight says."""
+    return float(np.average(scores, weights=check_weights(sample_weight, len(scores))))
+
+
 class Judging:
     """A base of the estimators: `summary`, and the warning at the end of `fit`."""
 
@@ -98,9 +103,7 @@ class Judging:
         float
         """
         check_is_fitted(self)
-        log_density = self._log_density(X, y)
-        weights = check_weights(sample_weight, len(log_density))
-        return float(np.average(log_density, weights=weights))
+        return mean_score(self._log_density(X, y), sample_weight)
 
     def _log_density(self, X: Any, y: Any) -> FloatArray:
         """Return the log predictive density of each outcome."""

@@ -24,7 +24,7 @@ from obliquebart.model.parameters import (
 from obliquebart.posterior.arviz import Observed, to_arviz
 from obliquebart.posterior.predictions import FloatArray, check_quantiles
 from obliquebart.table.dask import map_rows
-from obliquebart.validation import check_number
+from obliquebart.validation import check_coverage
 
 Kind = Literal["outcome", "mean"]
 LENGTH = RUN_LENGTHS["regression"]
@@ -187,8 +187,7 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
             Lower and upper limits.
         """
         check_is_fitted(self)
-        tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
-        return self.predict_quantile(X, [tail, 1.0 - tail], kind)
+        return self.predict_quantile(X, check_coverage(coverage), kind)
 
     @with_shared_parameters
     def predict_quantile(
@@ -209,9 +208,8 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
             The first shape if `q` is a number.
         """
         check_is_fitted(self)
-        levels = check_quantiles("q", q, kind)
-        shape = () if np.ndim(q) == 0 else (len(levels),)
-        lazy: FloatArray | None = map_rows(self.predict_quantile, X, shape, q=q, kind=kind)
+        check_quantiles("q", q, kind)
+        lazy: FloatArray | None = map_rows(self.predict_quantile, X, np.shape(q), q=q, kind=kind)
         if lazy is not None:
             return lazy
         return self.posterior_.quantile(X, q, kind, n_jobs=self.n_jobs)
@@ -253,6 +251,6 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
         True
         """
         check_is_fitted(self)
-        tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
-        noise, interval = self.posterior_.noise(X, (tail, 1.0 - tail), n_jobs=self.n_jobs)
+        levels = check_coverage(coverage)
+        noise, interval = self.posterior_.noise(X, levels, n_jobs=self.n_jobs)
         return (noise, interval) if return_interval else noise

@@ -36,11 +36,7 @@ from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.survival import SurvivalCurve, log_densities, survival_at
 from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table.dask import map_rows
-from obliquebart.validation import (
-    check_choice,
-    check_number,
-    check_weights,
-)
+from obliquebart.validation import check_choice, check_coverage
 
 Kind = Literal["outcome", "median"]
 Distribution = Literal["auto", "log_normal", "log_logistic"]
@@ -256,9 +252,8 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         check_is_fitted(self)
         check_choice("kind", kind, ("outcome", "median"))
         of_f = "outcome" if kind == "outcome" else "mean"
-        levels = check_quantiles("q", q, of_f)
-        shape = () if np.ndim(q) == 0 else (len(levels),)
-        lazy: FloatArray | None = map_rows(self.predict_quantile, X, shape, q=q, kind=kind)
+        check_quantiles("q", q, of_f)
+        lazy: FloatArray | None = map_rows(self.predict_quantile, X, np.shape(q), q=q, kind=kind)
         if lazy is not None:
             return lazy
         return _to_time(self.posterior_.quantile(X, q, of_f, n_jobs=self.n_jobs))
@@ -279,8 +274,7 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
             Lower and upper limits.
         """
         check_is_fitted(self)
-        tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
-        return self.predict_quantile(X, [tail, 1.0 - tail], kind)
+        return self.predict_quantile(X, check_coverage(coverage), kind)
 
     def predict_survival_function(
         self, X: Any, times: ArrayLike | None = None, return_array: bool = False
@@ -330,9 +324,9 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
             Lower and upper limits of the probabilities.
         """
         check_is_fitted(self)
-        tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
+        levels = check_coverage(coverage)
         columns, grid = self.posterior_.encode(X), self._times(times)
-        found = survival_at(self.posterior_, columns, grid, (tail, 1.0 - tail), self.n_jobs)
+        found = survival_at(self.posterior_, columns, grid, levels, self.n_jobs)
         return found.quantiles
 
     def _times(self, times: ArrayLike | None) -> FloatArray:
@@ -416,10 +410,7 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         -------
         float
         """
-        check_is_fitted(self)
-        log_density = self._log_density(X, y)
-        weights = check_weights(sample_weight, len(log_density))
-        return float(np.average(log_density, weights=weights))
+        return super().log_score(X, y, sample_weight)
 
     def _log_density(self, X: Any, y: Any) -> FloatArray:
         """Return the log predictive density of each outcome."""

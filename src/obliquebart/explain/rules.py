@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from obliquebart.posterior.draws import DecodedDraws
-from obliquebart.validation import check_choice, check_count, check_number
+from obliquebart.validation import check_choice, check_count, check_coverage
 
 if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
@@ -286,13 +286,13 @@ def _over_draws(
 
     Draws with a total of 0 are ignored; if there are no others, all shares are 0.
     """
-    tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
+    levels = check_coverage(coverage)
     some = total > 0
     if not some.any():
         zero = np.zeros(counts.shape[1])
         return zero, zero, zero
     shares = counts[some] / total[some, None]
-    low, high = np.quantile(shares, (tail, 1.0 - tail), axis=0)
+    low, high = np.quantile(shares, levels, axis=0)
     return shares.mean(axis=0), low, high
 
 

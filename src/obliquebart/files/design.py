@@ -88,7 +88,7 @@ def _read_fits(
 ) -> Propensity:
     shares, entries = field(fits, "shares", list), field(fits, "posteriors", list)
     is_number = all(type(share) is float and np.isfinite(share) for share in shares)
-    if len(entries) != N_FOLDS or len(shares) != design.n_propensities or not is_number:
+    if len(entries) not in (1, N_FOLDS) or len(shares) != design.n_propensities or not is_number:
         raise ModelFileError("the fits of its propensities cannot be read")
     likelihood, classes = _fitted_as(design.treatment)
     return Propensity(

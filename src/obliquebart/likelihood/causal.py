@@ -104,7 +104,7 @@ class WithEffects(Likelihood):
         The scale of tau is half-normal, since high - low is normal with variance one.
         """
         n_trees = parameters.n_effect_trees
-        spread = EFFECT_SPREAD / MEDIAN_NORMAL
+        spread = EFFECT_SPREAD[self.task] / MEDIAN_NORMAL
         effect = {
             **{name: first[name] for name in SHARED},
             "n_trees": n_trees,

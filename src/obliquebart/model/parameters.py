@@ -42,11 +42,12 @@ COUNT_SPREAD = (0.5, 1.5)
 # Mean and standard deviation of the log of the dispersion of counts: 95% between 0.007 and 20.
 LOG_DISPERSION = (-1.0, 2.0)
 
-# The prior of an effect in standard deviations of y, or of the latent outcome of a label: the
-# standard deviation of the part that all rows share, and the median of the standard deviation of
-# the rest. docs/decisions/0013-effects.md has the reasons.
-EFFECT_LEVEL_SD = 1.0
-EFFECT_SPREAD = 0.5
+# The prior median of the standard deviation of an effect, in standard deviations of y, or of the
+# latent outcome of a label, whose f is smaller. Hahn, Murray and Carvalho (2020) have one sd(y).
+# An effect that all rows share has no part of its own: its standard deviation in the prior is this.
+# docs/decisions/0013-effects.md has what was tried.
+EFFECT_SPREAD: Mapping[Task, float] = {"regression": 1.0, "classification": 0.5}
+EFFECT_LEVEL_SD = 0.0
 
 # What does not belong to the model: which columns are categories, what becomes of dates, and
 # whether a fit shows progress.

@@ -20,7 +20,7 @@ from obliquebart.plots.style import (
 from obliquebart.plots.ticks import plain_ticks
 from obliquebart.posterior.survival import survival_at, thinned
 from obliquebart.table.encoded import EncodedTable
-from obliquebart.validation import check_number
+from obliquebart.validation import check_coverage
 
 # More curves than these cannot be told apart.
 MAX_CURVES = 8
@@ -81,13 +81,13 @@ def survival(
         raise ValueError(
             f"{type(model).__name__} has no survival curves: use ObliqueBARTSurvival for times."
         )
-    tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
+    levels = check_coverage(coverage)
     columns: EncodedTable = model.posterior_.encode(X)
     risk = np.asarray(model.predict(X))
     chosen = _spread(risk) if rows is None else _checked(rows, len(risk))
     grid = model._times(times)
     few = thinned(model.posterior_, MAX_DRAWS)
-    found = survival_at(few, columns.take(chosen), grid, (tail, 1.0 - tail), model.n_jobs)
+    found = survival_at(few, columns.take(chosen), grid, levels, model.n_jobs)
     ax = new_axes(ax)
     x = np.append(0.0, grid)
     for row, mean, band, style in zip(

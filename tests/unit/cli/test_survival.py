@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 
 import numpy as np
 import pytest
 
 import obliquebart
-from helpers.command_line import QUICK, run
+from helpers.command_line import QUICK, rows_of, run
 from helpers.survival import right_censored
 
 
@@ -47,14 +46,12 @@ def test_fit_uses_times_and_events(folder, tmp_path):
 
 
 def test_predict_writes_times_and_risks(folder):
-    rows = list(
-        csv.DictReader(io.StringIO(run("predict", folder / "m.obart", folder / "data.csv").stdout))
-    )
+    rows = rows_of(run("predict", folder / "m.obart", folder / "data.csv").stdout)
     assert list(rows[0]) == ["prediction", "low", "high", "risk"]
     numbers = [[float(row[name]) for name in ("low", "prediction", "high")] for row in rows]
     assert (np.diff(numbers) > 0).all()
     narrow = run("predict", folder / "m.obart", folder / "data.csv", "--kind", "mean").stdout
-    assert float(next(csv.DictReader(io.StringIO(narrow)))["high"]) < numbers[0][2]
+    assert float(rows_of(narrow)[0]["high"]) < numbers[0][2]
 
 
 def test_summary_and_report(folder, tmp_path):

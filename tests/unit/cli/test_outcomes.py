@@ -1,0 +1,98 @@
+"""Kinds of outcomes at the command line: classes, truth values, counts with exposures."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import obliquebart
+from helpers.command_line import QUICK, rows_of, run
+
+
+def test_more_classes_and_numbers_as_labels(tmp_path):
+    data = tmp_path / "d.csv"
+    rows = "\n".join(f"{i % 7},{i % 5},{i % 3}" for i in range(60))
+    data.write_text(f"a,b,c\n{rows}\n")
+    path = tmp_path / "m.obart"
+    fit = run("fit", data, "-t", "c", "--task", "classification", "-o", path, *QUICK)
+    assert "least certain for class 2" in " ".join(fit.stdout.split())
+    answer = rows_of(run("predict", path, data).stdout)
+    assert list(answer[0]) == [*("prediction", "probability_0", "probability_1", "probability_2")]
+    assert "accuracy" in run("summary", path, data).stdout
+
+
+def test_booleans_are_classes(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("x,y\n" + "".join(f"{i},{i % 3 == 0}\n" for i in range(40)))
+    path = tmp_path / "m.obart"
+    run("fit", data, "-t", "y", "-o", path, *QUICK)
+    assert obliquebart.load(path).classes_.tolist() == [False, True]
+    answer = rows_of(run("predict", path, data).stdout)
+    assert list(answer[0]) == ["prediction", "probability_False", "probability_True"]
+    assert "accuracy" in run("summary", path, data).stdout
+    run("fit", data, "-t", "y", "--task", "regression", "-o", path, *QUICK)
+
+
+def test_rows_without_a_target_are_left_out(tmp_path):
+    data = tmp_path / "d.csv"
+    rows = "\n".join(f"{i},{'NA' if i < 5 else i * i}" for i in range(40))
+    data.write_text(f"x,y\n{rows}\n")
+    result = run("fit", data, "-t", "y", "-o", tmp_path / "m.obart", *QUICK)
+    assert "Dropped 5 rows with a missing target" in " ".join(result.stderr.split())
+    assert json.loads(run("summary", tmp_path / "m.obart", data, "--json").stdout)["scores"]
+
+
+@pytest.fixture(scope="module")
+def claims(tmp_path_factory):
+    path = tmp_path_factory.mktemp("claims") / "claims.csv"
+    rows = "\n".join(
+        f"{i % 7},{'ab'[i % 2]},{1 + i % 5},{(i % 7) * (1 + i % 5)}" for i in range(60)
+    )
+    path.write_text(f"power,region,years,claims\n{rows}\n")
+    return path
+
+
+def test_counts_with_exposures(claims, tmp_path):
+    path, page = tmp_path / "m.obart", tmp_path / "page.html"
+    options = ("--outcome", "count", "--exposure", "years")
+    fit = run("fit", claims, "-t", "claims", *options, "-o", path, *QUICK)
+    words = " ".join(fit.stderr.split())
+    assert "years exposure 1 to 5" in words
+    assert "60 rows, 2 columns. Target 'claims': count regression, 0 to 30." in words
+    assert "dispersion" in fit.stdout
+    model = obliquebart.load(path)
+    assert isinstance(model, obliquebart.ObliqueBARTCountRegressor)
+    assert model._fitted.encoding.names == ["power", "region"]
+    answer = rows_of(run("predict", path, "-", stdin="power,region,years\n5,a,1\n5,a,10\n").stdout)
+    one, ten = (float(row["prediction"]) for row in answer)
+    assert ten == pytest.approx(10 * one)
+    assert all(float(row["low"]).is_integer() for row in answer)
+    assert "D²" in run("summary", path, claims).stdout
+    run("report", path, claims, "-o", page)
+    assert "claims, a count" in page.read_text("utf-8")
+    missing = run("predict", path, "-", stdin="power,region\n5,a\n", code=1)
+    assert "no column 'years'" in " ".join(missing.stderr.split())
+
+
+OUTCOME_ERRORS = {
+    "exposure of numbers": ("--outcome number --exposure years", "--exposure is for counts"),
+    "contradiction": ("--outcome count --task classification", "contradict each other"),
+    "unknown exposure": ("--outcome count --exposure months", "months"),
+    "two roles": ("--outcome count --exposure years --drop years", "cannot be the target"),
+}
+
+
+@pytest.mark.parametrize("case", OUTCOME_ERRORS)
+def test_outcomes_that_do_not_fit(claims, tmp_path, case):
+    options, message = OUTCOME_ERRORS[case]
+    words = ("fit", claims, "-t", "claims", "-o", tmp_path / "m.obart", *options.split())
+    assert message in " ".join(run(*words, code=1).stderr.split())
+
+
+def test_outcome_is_another_name_of_task(claims, tmp_path):
+    for option in (("--outcome", "class"), ("--task", "classification")):
+        path = tmp_path / f"{option[1]}.obart"
+        run("fit", claims, "-t", "region", *option, "-o", path, "--seed", "1", *QUICK)
+    first, second = (tmp_path / f"{name}.obart" for name in ("class", "classification"))
+    assert first.read_bytes() == second.read_bytes()
