@@ -141,10 +141,10 @@ def fit(
         typer.Option(help="Whether treatments are arms, or numbers of more or less."),
     ] = None,
     propensity: Annotated[
-        Literal["cross_fitted", "none"] | None,
+        Literal["fitted", "cross_fitted", "none"] | None,
         typer.Option(
             help="How to estimate propensities; none for randomised experiments.",
-            show_default="that of ObliqueBARTCausal",
+            show_default="fitted",
         ),
     ] = None,
     categorical: Annotated[

@@ -11,7 +11,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.causal.design import check_propensities
 from obliquebart.causal.effects import log_densities
-from obliquebart.causal.overlap import FEWEST_WARNED, WARNED_SHARE, Overlap, overlap_of
+from obliquebart.causal.overlap import (
+    FEWEST_FITTED,
+    FEWEST_WARNED,
+    WARNED_SHARE,
+    Overlap,
+    overlap_of,
+)
 from obliquebart.causal.prior import PriorOf, prior_averages
 from obliquebart.causal.sensitivity import Sensitivity, observed_strengths, sensitivity_of
 from obliquebart.estimators.causal_answers import CausalAnswers
@@ -48,7 +54,9 @@ class CausalChecks(CausalAnswers):
 
         A row has counterparts in another arm if at least three rows of that arm, or of a small arm
         one in fifty, have similar propensities: they differ by at most 0.1, and by at most a
-        factor of three. `fit` warns if more than 10% of the rows have none.
+        factor of three. `fit` warns if more than 20% of the rows have none.
+        Propensities fitted to the same few rows exaggerate the differences, so with
+        ``propensity="fitted"`` it does so from 200 rows on only.
 
         Parameters
         ----------
@@ -70,7 +78,7 @@ class CausalChecks(CausalAnswers):
         elif propensity is None:
             raise ValueError(
                 "This model was fitted without propensities, as for a randomised experiment: pass "
-                'them with propensity=, or fit with propensity="cross_fitted".'
+                'them with propensity=, or fit with propensity="fitted".'
             )
         else:
             values = check_propensities(propensity, self.treatment_, doses.shape[1])
@@ -80,8 +88,11 @@ class CausalChecks(CausalAnswers):
         """Warn of training rows without counterparts."""
         if self.treatment_.arms is None or not self._design.n_propensities:
             return
+        estimate = self._design.propensity
+        is_fitted = estimate is not None and len(estimate.posteriors) == 1
         found = self.overlap()
-        if found.share > WARNED_SHARE and len(found.arm) >= FEWEST_WARNED:
+        fewest = FEWEST_FITTED if is_fitted else FEWEST_WARNED
+        if found.share > WARNED_SHARE and len(found.arm) >= fewest:
             warn_caller(
                 f"{found.in_words()} Their effects come from the model and its prior more than "
                 "from data. Look at plots.overlap(model), and leave such rows out, or ask about "

@@ -106,11 +106,13 @@ def test_fit_warns_of_rows_without_counterparts():
 
 
 def test_the_prior_of_an_average_effect_is_as_stated():
-    """Its level has one standard deviation of y; the rest of it is smaller and heavy-tailed."""
+    """That of a single row has a median of |effect| / |z| of one standard deviation of y."""
     model = causal_model(n_trees=20, propensity=None).fit(X, Y, Z)
     draws = model.prior_ate(n_draws=2000)
     assert draws.mean() == pytest.approx(0.0, abs=0.2)
-    assert 1.0 < draws.std() / Y.std() < 1.6
+    # Most trees are a root, so the average is nearly as wide as the effect of a row: the product of
+    # two normals, whose standard deviation is 1 / 0.6745.
+    assert 1.2 < draws.std() / Y.std() < 1.6
     np.testing.assert_array_equal(draws, model.prior_ate(n_draws=2000))
     assert not np.array_equal(draws, model.prior_ate(n_draws=2000, random_state=1))
     larger = causal_model(n_trees=20, propensity=None).fit(X, 100 * Y, Z).prior_ate(n_draws=2000)
@@ -126,7 +128,7 @@ def test_the_prior_of_doses_and_of_binary_outcomes():
     binary = causal_model().fit(X, Y > 0.5, Z)
     draws = binary.prior_ate(n_draws=500)
     assert abs(draws).max() < 1.0
-    assert draws.std() > 0.15
+    assert 0.05 < draws.std() < 0.3
 
 
 def test_the_log_score_is_that_of_outcomes_under_their_treatments(model):
