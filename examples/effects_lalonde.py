@@ -109,7 +109,7 @@ plt.show()
 # Among comparable men the answers are near the experiment's, where the difference of means was off
 # by 10,000 dollars. That is good news, with three reservations:
 #
-# - The intervals span 2,500 dollars. The answers agree, and they also agree with other numbers.
+# - The intervals span nearly 3,000 dollars. They contain the right answer and many others.
 # - Without the experiment nobody would know that they are right. One would have to argue that
 #   nothing unmeasured, such as health or motivation, decided who joined.
 # - It works because of earnings in 1974 and 1975, and because some men of the survey resemble the
