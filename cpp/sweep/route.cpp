@@ -24,6 +24,7 @@ void settle(Ensemble& ensemble, const Tree& tree, Proposal& proposal, RightCount
 void propose_all(Ensemble& ensemble, Workspace& work, Rng& rng) {
   work.moves = {};
   ensemble.proposer.set_theta(ensemble.theta);
+  ensemble.proposer.set_direction_weights(ensemble.direction_weights);
   for (std::size_t m = 0; m < ensemble.trees.size(); ++m) {
     work.proposals[m] = ensemble.proposer.propose(ensemble.trees[m], ensemble.pools, rng);
     ++work.moves.proposed[static_cast<std::size_t>(work.proposals[m].move)];

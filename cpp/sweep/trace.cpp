@@ -56,6 +56,8 @@ void Trace::add(const ChainState& state, const std::vector<Workspace>& work) {
     add(k++, prefix + "depth", mean_depth(ensemble));
     // Of the continuous rules, those on one column.
     add(k++, prefix + "axis_share", ratio(rules.n_axis, rules.n_continuous));
+    for (std::size_t c = 0; c < ensemble.direction_weights.size(); ++c)
+      add(k++, prefix + "direction." + std::to_string(c), ensemble.direction_weights[c]);
     for (std::size_t move = 0; move < kNumMoves; ++move)
       add(k++, prefix + kMoveNames[move],
           ratio(work[e].moves.accepted[move], work[e].moves.proposed[move]));

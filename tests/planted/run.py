@@ -57,6 +57,10 @@ TESTS = {
             "Student's t, five trees, both kinds, weighted, leaf_sd sampled",
         ],
     ),
+    "directions": (
+        "tests/exact/test_directions.py::test_sweeps_keep_the_prior",
+        ["a line", "a smooth plane", "edges", "signs", "a mixture"],
+    ),
     "ordered classes": (
         "tests/exact/test_ordinal.py::test_sweeps_keep_the_prior",
         ["three classes", "five classes, no joint scale"],
@@ -114,6 +118,7 @@ TESTS = {
 # Bugs of one likelihood, by how their names begin -> the columns with its tests. They need no
 # others; and the bugs of what all models share need none of these.
 OWN_TESTS = {
+    ("patch_", "signs_", "direction_"): ("directions",),
     ("gamma_", "precision_", "varying_"): ("varying noise",),
     ("t_height_", "t_prior_", "t_sigma_"): ("learned tails",),
     ("ordinal_",): ("ordered classes",),

@@ -6,7 +6,8 @@ draw to the next shares its structure; only the outputs of its leaves are stored
 
 - `structure_of`: the structure of each tree, by draw;
 - `node_begin`: where the nodes of each structure begin, and where the last one ends;
-- `node_kind`: all nodes in preorder; the lowest two bits tell leaves and rules apart;
+- `node_kind`: all nodes in preorder; the lowest two bits tell leaves and rules apart, the highest
+  four have the component of the directions that a continuous rule is from;
 - `cut`, `phi_count`: of each continuous rule φ'x < cut, the cut and its number of columns;
 - `phi_column`, `phi_value`: the entries of φ that are not zero, rule after rule;
 - `cat_column`: the column of each categorical rule;
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from obliquebart import _core
 
 KIND_MASK, LEAF, CONTINUOUS, CATEGORICAL = 3, 0, 1, 2
+COMPONENT_SHIFT = 4
 WORD_BITS = 32
 # The unit of each array: what it has one entry per.
 UNITS = {
