@@ -346,7 +346,7 @@ void bind_sampler(nb::module_& m) {
           "leaf_sd", [](const Sampler& s) { return s.ensemble().leaf_sd; },
           [](Sampler& s, double leaf_sd) { s.state().ensembles[0].leaf_sd = leaf_sd; })
       .def_prop_rw(
-          "theta", [](const Sampler& s) { return mean_of(s.ensemble().theta); },
+          "theta", [](const Sampler& s) { return mean_theta(s.ensemble()); },
           [](Sampler& s, double theta) { s.state().ensembles[0].set_theta({theta}); })
       .def_prop_rw(
           "column_theta", [](const Sampler& s) { return s.ensemble().theta; },

@@ -24,6 +24,8 @@ from obliquebart import _core
 REPLICATES, REFERENCE = 6_000, 15_000
 # Perturb nearly alone, and all moves.
 PERTURB, MOVES = core.PERTURB, core.MOVES
+# Values move so little that they do not repair what a change of size breaks.
+RESIZE = {**PERTURB, "perturb_angle": 0.05}
 
 LINE = {"kind": "patch", "columns": [0, 1, 2, 3, 4], "shape": [5], "least": [1], "most": [3]}
 PLANE = {
@@ -57,10 +59,10 @@ def structured(*components: dict[str, Any], n_trees: int = 1, **options: Any):
 
 
 SHORT = [
-    Setup("a line", make_table(20, 5), structured(LINE), more=PERTURB),
+    Setup("a line", make_table(20, 5), structured(LINE), more=RESIZE, n_sweeps=30),
     Setup("a smooth line", make_table(20, 5), structured({**LINE, **SMOOTH}), more=PERTURB),
     Setup("a plane", make_table(20, 6), structured(PLANE), more=PERTURB),
-    Setup("a smooth plane", make_table(20, 6), structured({**COLOURS, **SMOOTH}), more=PERTURB),
+    Setup("a smooth plane", make_table(20, 6), structured({**COLOURS, **SMOOTH}), more=RESIZE),
     Setup("edges", make_table(20, 6), structured({**PLANE, **EDGES}), more=PERTURB),
     Setup(
         "edges, missing values, all moves",
@@ -170,6 +172,30 @@ def test_every_box_is_as_likely_as_any_other(values):
     }
     assert set(count) == wanted
     assert stats.chisquare(list(count.values())).pvalue > 1e-6
+
+
+@pytest.mark.parametrize("values", ["normal", "smooth"])
+def test_values_are_uniform_on_the_sphere_once_whitened(values):
+    """After many changes of size, with steps of the values that are too small to hide an error."""
+    patch = {**PLANE, "shape": [2, 3], "most": [2, 3], "values": values, "length_scale": 1.5}
+    chain = chain_of(patch, 4_000, 6, p_perturb=0.9, p_change=0.02, perturb_angle=0.02)
+    scale = 1.5 if values == "smooth" else 0.0
+    first: dict[tuple[int, int], list[float]] = {}
+    for _ in range(8):
+        chain.sweep(50)
+        arrays = chain.ensemble().to_arrays()
+        ends = np.concatenate([[0], np.cumsum(arrays["phi_count"])]).astype(int)
+        for a, b in pairwise(ends):
+            rows, columns = np.divmod(arrays["phi_column"][a:b], 3)
+            shape = (len(set(rows.tolist())), len(set(columns.tolist())))
+            factor = directions.covariance_factor(shape, scale)
+            white = np.linalg.solve(factor, arrays["phi_value"][a:b])
+            first.setdefault(shape, []).append(white[0] ** 2 / (white @ white))
+    assert set(first) == {(a, b) for a in (1, 2) for b in (1, 2, 3)}
+    for (a, b), squares in first.items():
+        if a * b > 1:
+            known = stats.beta(0.5, 0.5 * (a * b - 1))
+            assert stats.kstest(squares, known.cdf).pvalue > 1e-6, (a, b)
 
 
 def test_the_weights_of_a_mixture_follow_its_rules():

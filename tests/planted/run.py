@@ -61,6 +61,14 @@ TESTS = {
         "tests/exact/test_directions.py::test_sweeps_keep_the_prior",
         ["a line", "a smooth plane", "edges", "signs", "a mixture"],
     ),
+    "places": (
+        "tests/exact/test_directions.py::test_every_box_is_as_likely_as_any_other",
+        ["normal", "difference"],
+    ),
+    "values": (
+        "tests/exact/test_directions.py::test_values_are_uniform_on_the_sphere_once_whitened",
+        ["normal", "smooth"],
+    ),
     "ordered classes": (
         "tests/exact/test_ordinal.py::test_sweeps_keep_the_prior",
         ["three classes", "five classes, no joint scale"],
@@ -118,7 +126,7 @@ TESTS = {
 # Bugs of one likelihood, by how their names begin -> the columns with its tests. They need no
 # others; and the bugs of what all models share need none of these.
 OWN_TESTS = {
-    ("patch_", "signs_", "direction_"): ("directions",),
+    ("patch_", "signs_", "direction_"): ("directions", "places", "values"),
     ("gamma_", "precision_", "varying_"): ("varying noise",),
     ("t_height_", "t_prior_", "t_sigma_"): ("learned tails",),
     ("ordinal_",): ("ordered classes",),

@@ -29,7 +29,7 @@ from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
 
 FORMAT = "obliquebart model"
-SCHEMA = 6
+SCHEMA = 7
 # The first that has `n_thin` with each posterior.
 THINNING_SCHEMA = 4
 # The first with weights of the classes.
@@ -158,6 +158,8 @@ def _size(values: Any, name: str) -> int:
 
 def _read_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     for name, value in parameters.items():
+        if name == "directions":
+            continue
         if not all(map(_is_plain, value if isinstance(value, list) else [value])):
             raise ModelFileError(f"its parameter {name[:80]!r} is not a plain value")
     return parameters

@@ -42,7 +42,8 @@ def pack_draws(draws: Mapping[str, NDArray[Any]]) -> Arrays:
     packed = {name: array for name, array in draws.items() if name != "node_begin"}
     kinds = draws["node_kind"]
     packed["node_kind"] = _pack_halves(kinds & LOWER_HALF)
-    components = kinds[kinds & KIND_MASK == CONTINUOUS] >> COMPONENT_SHIFT
+    is_continuous = kinds & KIND_MASK == CONTINUOUS
+    components: NDArray[np.uint8] = (kinds >> COMPONENT_SHIFT)[is_continuous].astype(np.uint8)
     if components.any():
         packed["component"] = _pack_halves(components)
     is_new = _new_structures(draws["structure_of"])
@@ -115,7 +116,7 @@ def _widen(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.uint32]:
 # ---- nodes ---------------------------------------------------------------------------------------
 
 
-def _pack_halves(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _pack_halves(kinds: NDArray[np.integer[Any]]) -> NDArray[np.uint8]:
     """Return two nodes per byte; an odd last node is paired with an invalid node."""
     padded = np.full(len(kinds) + len(kinds) % 2, KIND_MASK, np.uint8)
     padded[: len(kinds)] = kinds

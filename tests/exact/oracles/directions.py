@@ -104,11 +104,12 @@ def _values(component: Component, shape: tuple[int, ...], rng) -> np.ndarray:
         edge = is_before / is_before.sum() - ~is_before / (~is_before).sum()
         return rng.choice([-1, 1]) * edge
     scale = component.get("length_scale", 2.0) if kind == "smooth" else 0.0
-    return (_factor(shape, scale) @ rng.standard_normal(np.prod(shape))).reshape(shape)
+    return (covariance_factor(shape, scale) @ rng.standard_normal(np.prod(shape))).reshape(shape)
 
 
 @cache
-def _factor(shape: tuple[int, ...], length_scale: float) -> np.ndarray:
+def covariance_factor(shape: tuple[int, ...], length_scale: float) -> np.ndarray:
+    """Return the Cholesky factor of the covariance of smooth values; 0 is none."""
     if length_scale == 0.0:
         return np.eye(int(np.prod(shape)))
     at = np.indices(shape).reshape(len(shape), -1).T
