@@ -6,6 +6,7 @@ only in hue.
 
 from obliquebart.plots.checks import calibration, coverage, fit, residuals
 from obliquebart.plots.columns import effects, importance
+from obliquebart.plots.directions import direction_map
 from obliquebart.plots.structure import inclusion, tree
 from obliquebart.plots.surfaces import NoSurfaceError, surface
 from obliquebart.plots.survival import survival
@@ -15,6 +16,7 @@ __all__ = [
     "NoSurfaceError",
     "calibration",
     "coverage",
+    "direction_map",
     "effects",
     "fit",
     "importance",

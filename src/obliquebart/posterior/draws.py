@@ -178,6 +178,16 @@ class DecodedDraws:
         outputs: NDArray[np.float32] = self.arrays["outputs"]
         return outputs[begin : begin + self.n_leaves[draw, tree]]
 
+    def draw_outputs(self, draw: int) -> NDArray[np.float32]:
+        """Return the outputs of all trees of a draw, tree after tree."""
+        ends = self._output_ends
+        outputs: NDArray[np.float32] = self.arrays["outputs"]
+        return outputs[ends[draw] : ends[draw + 1]]
+
+    @cached_property
+    def _output_ends(self) -> IntArray:
+        return _begin(self.n_leaves.sum(axis=1))
+
     def split_outputs(self, n_parts: int) -> list[NDArray[np.float32]]:
         """Return all outputs in parts with the same number of draws."""
         n_outputs = [part.sum() for part in np.split(self.n_leaves, n_parts)]
