@@ -75,6 +75,7 @@ Tree Draws::tree(std::int64_t draw, std::int64_t m, RulePools& pools) const {
     if (node.is_continuous()) {
       rule.kind = RuleKind::continuous;
       rule.missing_right = node.missing_right();
+      rule.component = node.component();
       rule.cut = node.cut;
       rule.n_items = static_cast<std::uint32_t>(node.phi_column.size());
       rule.offset = pools.phi.allocate(rule.n_items);
@@ -157,6 +158,7 @@ std::uint32_t Draws::store_structure(const Data& data, const RulePools& pools, c
       // Where training had no missing value here, one at prediction goes where most rows went.
       if (seen_missing ? rule.missing_right : majority_right) bits |= StoredNode::kMissingRight;
       bits |= StoredNode::kContinuous;
+      bits |= static_cast<std::uint8_t>(rule.component << StoredNode::kComponentShift);
     } else {
       const std::uint32_t* words = pools.levels.at(rule.offset);
       a.cat_column.push_back(rule.column);

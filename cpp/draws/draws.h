@@ -53,6 +53,7 @@ struct StoredNode {
     kMissingRight = 4,
     kMajorityRight = 8,
   };
+  static constexpr int kComponentShift = 4;  // of a continuous rule, the four bits above
   std::uint8_t bits;
   float cut;  // continuous
   std::span<const std::uint32_t> phi_column;
@@ -63,6 +64,7 @@ struct StoredNode {
   bool is_leaf() const { return (bits & kKindMask) == kLeaf; }
   bool is_continuous() const { return (bits & kKindMask) == kContinuous; }
   bool missing_right() const { return (bits & kMissingRight) != 0; }
+  std::uint8_t component() const { return static_cast<std::uint8_t>(bits >> kComponentShift); }
   bool majority_right() const { return (bits & kMajorityRight) != 0; }
 };
 

@@ -36,8 +36,8 @@ void Draws::validate(const DrawArrays& a, std::int64_t p_cont,
     for (std::uint64_t i = a.node_begin[s]; i < a.node_begin[s + 1]; ++i) {
       require(open > 0, "a structure has nodes after its last leaf");
       const std::uint8_t kind = a.node_kind[i];
-      require((kind & ~(StoredNode::kKindMask | StoredNode::kMissingRight |
-                        StoredNode::kMajorityRight)) == 0,
+      require(kind >> StoredNode::kComponentShift == 0 ||
+                  (kind & StoredNode::kKindMask) == StoredNode::kContinuous,
               "unknown node_kind");
       switch (kind & StoredNode::kKindMask) {
         case StoredNode::kLeaf:

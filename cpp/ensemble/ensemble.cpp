@@ -80,10 +80,11 @@ Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, bool has_ro
       settings(given),
       trees(static_cast<std::size_t>(settings.n_trees), Tree(data.n_rows())),
       leaf_sd(settings.leaf.leaf_sd),
+      direction_weights(first_direction_weights(settings.rules.directions)),
       changed(trees.size(), 1),
       target(n_padded()),
       residual(n_padded()),
-      rule_counts(data.p_cont()),
+      rule_counts(data.p_cont(), settings.rules),
       leaf_model(make_leaf_model(settings.leaf)),
       proposer(data, settings) {
   set_theta({first_theta(data.p_cont(), settings.rules)});
@@ -138,6 +139,12 @@ void Ensemble::set_theta(const std::vector<double>& values) {
           "theta must be one number, or one for each continuous column");
   theta = values;
   if (values.size() < size) theta.assign(size, values[0]);
+}
+
+void Ensemble::set_direction_weights(const std::vector<double>& values) {
+  require(values.size() == direction_weights.size(),
+          "direction_weights must be one for each component of a mixture");
+  direction_weights = values;
 }
 
 void Ensemble::add_route_task(std::size_t m, const Rule& rule, std::uint8_t left,
@@ -279,6 +286,11 @@ void Ensemble::check_trees(const TreesRecord& record) const {
             "a categorical rule does not split the levels of its node");
     require(sees_columns(scratch, tree, data.p_cont()),
             "a rule has a column that its ensemble does not see");
+    tree.for_each_decision([&](int i) {
+      const Rule& rule = tree.node(i).rule;
+      require(rule.kind != RuleKind::continuous || proposer.rule_prior().is_member(scratch, rule),
+              "a continuous rule has a direction that its prior does not have");
+    });
   }
 }
 
@@ -316,7 +328,7 @@ void Ensemble::restore_trees(const TreesRecord& record, Backend& backend) {
   }
   trees = std::move(new_trees);
   pools = std::move(new_pools);
-  rule_counts = count_rules(data.p_cont(), pools, trees);
+  rule_counts = count_rules(data.p_cont(), settings.rules, pools, trees);
   reserve();
   rebuild_codes(is_other, backend);
 }
@@ -425,9 +437,10 @@ void Ensemble::check(std::vector<std::string>& problems) const {
       const Range range = geometry.range(pools, tree, i, {pools.phi.at(rule.offset), rule.n_items});
       const auto cut = static_cast<double>(rule.cut);
       if (!range.valid || !(range.lo < cut && cut < range.hi)) add("a cut is out of range");
+      if (!proposer.rule_prior().is_member(pools, rule)) add("a direction is not of its prior");
     });
   }
-  if (!(count_rules(data.p_cont(), pools, trees) == rule_counts))
+  if (!(count_rules(data.p_cont(), settings.rules, pools, trees) == rule_counts))
     problems.emplace_back("the counts of phi's entries are stale");
   const std::vector<double> f = fit();
   const auto residual_of = [&](std::size_t row, double sum) {

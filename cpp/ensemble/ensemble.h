@@ -53,8 +53,9 @@ struct Ensemble {
   std::vector<Tree> trees;
   RulePools pools;  // of the trees' rules
   double leaf_sd;
-  std::vector<double> theta;          // one value, or one for each continuous column
-  std::vector<std::uint8_t> changed;  // trees that differ from the last kept draw
+  std::vector<double> theta;              // one value, or one for each continuous column
+  std::vector<double> direction_weights;  // of a mixture; none where it has one component
+  std::vector<std::uint8_t> changed;      // trees that differ from the last kept draw
   MoveCounts total_moves;
   AlignedBuffer<double> target;  // what the trees are to explain: the likelihood writes it
   AlignedBuffer<float>
@@ -85,6 +86,7 @@ struct Ensemble {
   void set_weights(const double* values);
   // One value stands for all columns where each has its own.
   void set_theta(const std::vector<double>& values);
+  void set_direction_weights(const std::vector<double>& values);
 
   // Adds the task that evaluates a rule on the rows of tree m.
   void add_route_task(std::size_t m, const Rule& rule, std::uint8_t left, std::uint8_t right_code);

@@ -25,11 +25,12 @@ class Data {
        const std::int64_t* order = nullptr)
       : n_rows_(n_rows),
         n_padded_((n_rows + kGroupRows - 1) / kGroupRows * kGroupRows),
+        stride_(n_padded_ + kLineFloats),
         p_cont_(p_cont),
         p_cont_of_table_(p_cont),
         p_cat_(p_cat),
-        cont_(make_columns<float>(p_cont)),
-        cat_(make_columns<std::uint32_t>(p_cat)),
+        cont_(make_columns<float>(p_cont * stride_)),
+        cat_(make_columns<std::uint32_t>(p_cat * n_padded_)),
         n_levels_(std::move(n_levels)),
         has_missing_(static_cast<std::size_t>(p_cont), 0) {
     if (static_cast<std::int64_t>(n_levels_.size()) != p_cat)
@@ -39,7 +40,7 @@ class Data {
         throw std::invalid_argument("order must have numbers of rows");
     const auto from = [&](std::int64_t i) { return order != nullptr ? order[i] : i; };
     for (std::int64_t j = 0; j < p_cont; ++j) {
-      float* column = cont_->data() + j * n_padded_;
+      float* column = cont_->data() + j * stride_;
       for (std::int64_t i = 0; i < n_rows; ++i) {
         column[i] = x_cont[j * n_rows + from(i)];
         if (std::isnan(column[i])) has_missing_[static_cast<std::size_t>(j)] = 1;
@@ -82,7 +83,7 @@ class Data {
   std::int64_t p_cont() const { return p_cont_; }
   std::int64_t p_cont_of_table() const { return p_cont_of_table_; }  // hidden ones too
   std::int64_t p_cat() const { return p_cat_; }
-  const float* cont(std::int64_t j) const { return cont_->data() + j * n_padded_; }
+  const float* cont(std::int64_t j) const { return cont_->data() + j * stride_; }
   const std::uint32_t* cat(std::int64_t j) const { return cat_->data() + j * n_padded_; }
   std::uint32_t n_levels(std::int64_t j) const { return n_levels_[static_cast<std::size_t>(j)]; }
   const std::vector<std::uint32_t>& n_levels() const { return n_levels_; }
@@ -92,11 +93,14 @@ class Data {
   template <class T>
   using Columns = std::shared_ptr<AlignedBuffer<T>>;
   template <class T>
-  Columns<T> make_columns(std::int64_t n_columns) const {
-    return std::make_shared<AlignedBuffer<T>>(static_cast<std::size_t>(n_columns * n_padded_));
+  static Columns<T> make_columns(std::int64_t size) {
+    return std::make_shared<AlignedBuffer<T>>(static_cast<std::size_t>(size));
   }
 
-  std::int64_t n_rows_, n_padded_, p_cont_, p_cont_of_table_, p_cat_;
+  // A line of the cache more than a column has rows, or some numbers of rows would put the same
+  // rows of all columns into the same few places of the cache.
+  static constexpr std::int64_t kLineFloats = 16;
+  std::int64_t n_rows_, n_padded_, stride_, p_cont_, p_cont_of_table_, p_cat_;
   Columns<float> cont_;
   Columns<std::uint32_t> cat_;
   std::vector<std::uint32_t> n_levels_;

@@ -56,6 +56,7 @@ class SpanPool {
 struct Rule {
   RuleKind kind = RuleKind::continuous;
   bool missing_right = false;  // the side of rows with a missing value in any of the rule's columns
+  std::uint8_t component = 0;  // of the prior of directions that a continuous rule is from
   float cut = 0.0F;
   std::uint32_t column = 0;  // categorical column
   std::uint32_t offset = 0;  // of the span in its pool

@@ -8,28 +8,10 @@
 namespace obart {
 namespace {
 
-// Products of probabilities below it would soon underflow.
-constexpr double kLeastRun = 1e-250;
-
 // log(1 + x) without cancellation, from det_log.
 double log_one_plus(double x) {
   const double u = 1.0 + x;
   return u == 1.0 ? x : det_log(u) * (x / (u - 1.0));
-}
-
-// How many values at the front of a sorted array satisfy the condition, without a branch that
-// depends on the values: halves while there are many, then looks at all that are left.
-template <class Condition>
-std::size_t count_while(const double* values, std::size_t n, const Condition& holds) {
-  const double* from = values;
-  while (n > 16) {
-    const std::size_t half = n / 2;
-    from += half * static_cast<std::size_t>(holds(from[half - 1]));
-    n -= half;
-  }
-  auto count = static_cast<std::size_t>(from - values);
-  for (std::size_t i = 0; i < n; ++i) count += static_cast<std::size_t>(holds(from[i]));
-  return count;
 }
 
 // Right of a zero rule there is nothing to split, not even by another zero rule.
@@ -65,46 +47,75 @@ double log_proper_mass(std::uint32_t n_levels) {
 
 RulePrior::RulePrior(const Data& data, const EnsembleSettings& settings)
     : data_(data),
-      axis_rules_(settings.rules.axis_rules),
-      zero_is_legal_(settings.min_samples_leaf == 0) {
+      zero_is_legal_(settings.min_samples_leaf == 0),
+      components_(make_components(data, settings.rules)) {
   phi_.reserve(static_cast<std::size_t>(data.p_cont()));
   slab_.resize(static_cast<std::size_t>(data.p_cont()));
   available_.resize(most_level_words(data.n_levels()));
   for (std::int64_t j = 0; j < data.p_cont(); ++j) any_missing_ |= data.has_missing(j);
-  theta_.reserve(static_cast<std::size_t>(data.p_cont()));
-  zero_run_.reserve(static_cast<std::size_t>(data.p_cont()));
-  nonzero_run_.reserve(static_cast<std::size_t>(data.p_cont()));
   column_cdf_.reserve(static_cast<std::size_t>(data.p_cont()));
   set_theta({settings.rules.theta});
+  set_direction_weights(first_direction_weights(settings.rules.directions));
+}
+
+std::vector<RulePrior::Component> RulePrior::make_components(const Data& data,
+                                                             const RuleSettings& settings) {
+  const auto p = static_cast<std::size_t>(data.p_cont());
+  std::vector<Component> out;
+  if (settings.directions.empty()) {
+    Component all;
+    if (settings.axis_rules)
+      all.kind = DirectionKind::axis;
+    else
+      all.supports.emplace_back(p);
+    out.push_back(std::move(all));
+    return out;
+  }
+  require_columns(settings.directions, data.p_cont());
+  for (const DirectionSettings& direction : settings.directions) {
+    Component component;
+    component.kind = direction.kind;
+    if (direction.kind == DirectionKind::axis) {
+      component.columns = direction.columns;
+    } else if (direction.kind == DirectionKind::patch) {
+      component.patch.emplace(direction);
+    } else if (direction.kind == DirectionKind::groups) {
+      for (const auto& group : direction.groups)
+        component.supports.emplace_back(group).set_theta({direction.inclusion});
+    } else if (direction.columns.empty()) {
+      component.supports.emplace_back(p);
+    } else {
+      component.supports.emplace_back(direction.columns);
+    }
+    out.push_back(std::move(component));
+  }
+  return out;
 }
 
 void RulePrior::set_theta(const std::vector<double>& theta) {
   const auto p = static_cast<std::size_t>(data_.p_cont());
-  log_nonzero_mass_ = 0.0;
   if (p == 0) return;
-  if (axis_rules_) {
-    column_cdf_.clear();
-    if (theta.size() < p) return;
-    double total = 0.0;
-    for (const double weight : theta) column_cdf_.push_back(total += weight);
-    return;
+  for (Component& component : components_) {
+    if (component.kind == DirectionKind::axis && components_.size() == 1) {
+      column_cdf_.clear();
+      if (theta.size() < p) return;
+      double total = 0.0;
+      for (const double weight : theta) column_cdf_.push_back(total += weight);
+      return;
+    }
+    if (!uses_theta(component.kind)) continue;
+    SupportPrior& support = component.supports[0];
+    support.set_theta(theta);
+    component.log_mass = 0.0;
+    if (!zero_is_legal_ && support.nonzero_mass() > 0.0 && !OBART_BUG(nonzero_factor_missing))
+      component.log_mass = det_log(support.nonzero_mass());
   }
-  all_columns_ = theta.size() == 1 && theta[0] >= 1.0;
-  theta_ = theta;
-  nonzero_mass_ = 1.0;
-  if (all_columns_) return;
-  zero_run_.resize(p);
-  nonzero_run_.resize(p);
-  double zero = 1.0;
-  double nonzero = 0.0;  // by sums: exact to the last digits however small theta is
-  for (std::size_t j = 0; j < p; ++j) {
-    const double here = theta[theta.size() == 1 ? 0 : j];
-    nonzero_run_[j] = nonzero += zero * here;
-    zero_run_[j] = zero *= 1.0 - here;
-  }
-  nonzero_mass_ = std::min(nonzero, 1.0);
-  if (!zero_is_legal_ && nonzero_mass_ > 0.0 && !OBART_BUG(nonzero_factor_missing))
-    log_nonzero_mass_ = det_log(nonzero_mass_);
+}
+
+void RulePrior::set_direction_weights(const std::vector<double>& weights) {
+  component_cdf_.clear();
+  double total = 0.0;
+  for (const double weight : weights) component_cdf_.push_back(total += weight);
 }
 
 bool RulePrior::place_cut(const Range& range, double u, float& cut) {
@@ -160,36 +171,17 @@ bool RulePrior::draw_categorical(DrawMode mode, Rng& rng, RulePools& pools, Cell
   }
 }
 
-// Columns of the support in increasing order, by skips to the next one instead of p coin flips:
-// after column j, the next is the first k whose run of zeros is less likely than a uniform.
-void RulePrior::draw_support(bool given_nonzero, Rng& rng) {
-  phi_.clear();
-  const auto p = static_cast<std::size_t>(data_.p_cont());
-  const auto take = [&](std::size_t j) { phi_.push_back({static_cast<std::uint32_t>(j), 0.0F}); };
-  if (all_columns_) {
-    for (std::size_t j = 0; j < p; ++j) take(j);
-    return;
-  }
-  if (!(nonzero_mass_ > 0.0)) return;
-  const double u = rng.uniform();
-  const double level = given_nonzero ? u * nonzero_mass_ : 1.0 - u;
-  std::size_t j = count_while(nonzero_run_.data(), p, [=](double run) { return run < level; });
-  // With one theta a run is as likely wherever it begins.
-  const bool by_column = theta_.size() > 1;
-  while (j < p) {
-    take(j);
-    if (by_column && zero_run_[j] < kLeastRun) break;
-    const double longest = (by_column ? zero_run_[j] : 1.0) * rng.uniform();
-    const double* const run = zero_run_.data() + (by_column ? j + 1 : 0);
-    const std::size_t n_left = p - 1 - j;
-    if (n_left == 0 || run[n_left - 1] > longest) return;
-    j += 1 + count_while(run, n_left - 1, [=](double r) { return r > longest; });
-  }
-  for (++j; j < p; ++j)
-    if (rng.uniform() < theta_[j]) take(j);
+std::uint8_t RulePrior::draw_component(Rng& rng) const {
+  if (component_cdf_.empty()) return 0;
+  const double level = rng.uniform() * component_cdf_.back();
+  const auto at = std::upper_bound(component_cdf_.begin(), component_cdf_.end(), level);
+  return static_cast<std::uint8_t>(
+      std::min<std::ptrdiff_t>(at - component_cdf_.begin(), std::ssize(component_cdf_) - 1));
 }
 
-std::uint32_t RulePrior::draw_axis(Rng& rng) const {
+std::uint32_t RulePrior::draw_axis(const Component& component, Rng& rng) const {
+  if (!component.columns.empty())
+    return component.columns[rng.below(static_cast<std::uint32_t>(component.columns.size()))];
   const auto p = static_cast<std::uint32_t>(data_.p_cont());
   if (column_cdf_.empty()) return rng.below(p);
   const double level = rng.uniform() * column_cdf_.back();
@@ -198,7 +190,7 @@ std::uint32_t RulePrior::draw_axis(Rng& rng) const {
 }
 
 // A normal draw on the support, scaled to length 1; false where it is 0.
-bool RulePrior::draw_direction(Rng& rng) {
+bool RulePrior::draw_values(Rng& rng) {
   if (phi_.size() == 1) {
     const double value = rng.normal();
     phi_[0].value = std::copysign(1.0F, static_cast<float>(value));
@@ -216,20 +208,48 @@ bool RulePrior::draw_direction(Rng& rng) {
   return true;
 }
 
+void RulePrior::draw_signs(Rng& rng) {
+  const auto size = static_cast<float>(1.0 / std::sqrt(static_cast<double>(phi_.size())));
+  for (PhiEntry& entry : phi_)
+    entry.value = rng.coin() && !OBART_BUG(signs_all_positive) ? -size : size;
+}
+
+// Fills phi_, with nothing where phi is 0; false where the values are not valid.
+bool RulePrior::draw_phi(Component& component, bool given_nonzero, Rng& rng) {
+  switch (component.kind) {
+    case DirectionKind::axis:
+      phi_.assign(1, {draw_axis(component, rng), 1.0F});
+      return true;
+    case DirectionKind::patch:
+      component.patch->draw(rng, phi_);
+      return true;
+    case DirectionKind::signs:
+      component.supports[0].draw(given_nonzero, rng, phi_);
+      draw_signs(rng);
+      return true;
+    case DirectionKind::groups: {
+      const auto n = static_cast<std::uint32_t>(component.supports.size());
+      component.supports[rng.below(n)].draw(true, rng, phi_);
+      return draw_values(rng);
+    }
+    case DirectionKind::sparse:
+      break;
+  }
+  component.supports[0].draw(given_nonzero, rng, phi_);
+  return phi_.empty() || draw_values(rng);
+}
+
 bool RulePrior::draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
                                 const Tree& tree, int node, Rule& rule) {
   rule.kind = RuleKind::continuous;
-  if (axis_rules_) {
-    phi_.assign(1, {draw_axis(rng), 1.0F});
-  } else {
-    draw_support(mode == DrawMode::non_trivial && !zero_is_legal_, rng);
-    if (phi_.empty()) {
-      if (!zero_is_legal_) return false;
-      rule.cut = 1.0F;
-      rule.offset = pools.phi.allocate(0);
-      return true;
-    }
-    if (!draw_direction(rng)) return false;
+  rule.component = draw_component(rng);
+  if (!draw_phi(components_[rule.component], mode == DrawMode::non_trivial && !zero_is_legal_, rng))
+    return false;
+  if (phi_.empty()) {
+    if (!zero_is_legal_) return false;
+    rule.cut = 1.0F;
+    rule.offset = pools.phi.allocate(0);
+    return true;
   }
   const Range range = geometry.range(pools, tree, node, phi_);
   if (!range.valid || !place_cut(range, rng.uniform(), rule.cut)) return false;
@@ -241,6 +261,53 @@ bool RulePrior::draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellG
   if (any_missing_ && has_missing(pools, rule))
     rule.missing_right = rng.coin() && !OBART_BUG(missing_side_fixed);
   return true;
+}
+
+// A symmetric step on the sphere of the support: normalising phi + angle z.
+static bool rotate(double angle, Rng& rng, std::vector<PhiEntry>& phi,
+                   std::vector<double>& direction) {
+  double norm = 0.0;
+  for (std::size_t k = 0; k < phi.size(); ++k) {
+    const double value = static_cast<double>(phi[k].value) + angle * rng.normal();
+    direction[k] = value;
+    norm += value * value;
+  }
+  norm = std::sqrt(norm);
+  if (!(norm > 0.0)) return false;
+  for (std::size_t k = 0; k < phi.size(); ++k)
+    phi[k].value = static_cast<float>(direction[k] / norm);
+  return true;
+}
+
+std::optional<double> RulePrior::perturb_direction(std::uint8_t component, double angle, Rng& rng,
+                                                   std::vector<PhiEntry>& phi) {
+  const DirectionKind kind = components_[component].kind;
+  if (kind == DirectionKind::patch) return components_[component].patch->perturb(angle, rng, phi);
+  if (phi.size() == 1) return 0.0;
+  if (kind == DirectionKind::signs) {
+    float& value = phi[rng.below(static_cast<std::uint32_t>(phi.size()))].value;
+    value = -value;
+    return 0.0;
+  }
+  if (!rotate(angle, rng, phi, slab_)) return {};
+  return 0.0;
+}
+
+void RulePrior::update_missing_side(const RulePools& pools, const Rule& old, Rule& rule,
+                                    Rng& rng) const {
+  if (!any_missing_ || components_[rule.component].kind != DirectionKind::patch) return;
+  if (!has_missing(pools, rule))
+    rule.missing_right = false;
+  else if (!has_missing(pools, old))
+    rule.missing_right = rng.coin();
+}
+
+bool RulePrior::is_member(const RulePools& pools, const Rule& rule) const {
+  if (rule.component >= components_.size()) return false;
+  const Component& component = components_[rule.component];
+  const std::span<const PhiEntry> phi(pools.phi.at(rule.offset), rule.n_items);
+  if (component.kind == DirectionKind::patch) return component.patch->contains(phi);
+  return component.kind != DirectionKind::axis || phi.size() == 1;
 }
 
 }  // namespace obart

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/random.h"
 #include "model/cell.h"
 #include "model/data.h"
+#include "model/directions.h"
+#include "model/patch.h"
 #include "model/settings.h"
+#include "model/support.h"
 #include "model/tree.h"
 
 namespace obart {
@@ -41,6 +45,8 @@ class RulePrior {
   // One probability for all columns (a vector of length 1), or one for each; with axis rules, the
   // columns' weights.
   void set_theta(const std::vector<double>& theta);
+  // Of the components of a mixture; nothing where there is only one.
+  void set_direction_weights(const std::vector<double>& weights);
 
   // Draws a rule for `node`. Returns false, and holds no span, where the draw is not valid.
   bool draw(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry, const Tree& tree,
@@ -48,34 +54,51 @@ class RulePrior {
 
   // Log of the prior mass of non-trivial rules of this kind at the node: p(rule) / q(rule).
   double log_mass(const Rule& rule) const {
-    return rule.kind == RuleKind::categorical ? rule.log_subset_mass : log_nonzero_mass_;
+    return rule.kind == RuleKind::categorical ? rule.log_subset_mass
+                                              : components_[rule.component].log_mass;
   }
+
+  // Another direction of the same component near this one, by steps that are symmetric up to the
+  // ratio whose log is returned; nothing where there is none. A direction may stay as it is.
+  std::optional<double> perturb_direction(std::uint8_t component, double angle, Rng& rng,
+                                          std::vector<PhiEntry>& phi);
+  // The side of missing values after such a step: from its prior where it had no meaning before.
+  void update_missing_side(const RulePools& pools, const Rule& old, Rule& rule, Rng& rng) const;
+  // Whether a continuous rule may come from the component it names.
+  bool is_member(const RulePools& pools, const Rule& rule) const;
 
   // The cut at relative position u of the range, rounded; false where rounding leaves the range.
   static bool place_cut(const Range& range, double u, float& cut);
   bool has_missing(const RulePools& pools, const Rule& rule) const;
 
  private:
+  // A kind of directions with what it needs.
+  struct Component {
+    DirectionKind kind = DirectionKind::sparse;
+    std::vector<std::uint32_t> columns;  // axis: none are all
+    std::vector<SupportPrior> supports;  // one, or one for each group
+    std::optional<PatchPrior> patch;
+    double log_mass = 0.0;  // of directions that are not zero, where zero rules are not legal
+  };
+
+  static std::vector<Component> make_components(const Data& data, const RuleSettings& settings);
   bool draw_categorical(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
                         const Tree& tree, int node, Rule& rule);
   bool draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellGeometry& geometry,
                        const Tree& tree, int node, Rule& rule);
-  void draw_support(bool given_nonzero, Rng& rng);
-  bool draw_direction(Rng& rng);
-  std::uint32_t draw_axis(Rng& rng) const;
+  std::uint8_t draw_component(Rng& rng) const;
+  bool draw_phi(Component& component, bool given_nonzero, Rng& rng);
+  bool draw_values(Rng& rng);
+  void draw_signs(Rng& rng);
+  std::uint32_t draw_axis(const Component& component, Rng& rng) const;
 
   const Data& data_;
-  bool axis_rules_;
   bool zero_is_legal_;  // phi = 0, where leaves may be empty
   bool any_missing_ = false;
-  bool all_columns_ = false;         // theta is 1
-  std::vector<double> theta_;        // as it was set
-  std::vector<double> zero_run_;     // probability that none of columns 0..j is in the support
-  std::vector<double> nonzero_run_;  // its complement
-  std::vector<double> column_cdf_;   // axis rules with weights
-  double nonzero_mass_ = 1.0;        // 1 - product of (1 - theta_j)
-  double log_nonzero_mass_ = 0.0;    // its log, where zero rules are not legal; else 0
-  std::vector<PhiEntry> phi_;        // scratch
+  std::vector<Component> components_;
+  std::vector<double> component_cdf_;  // of several
+  std::vector<double> column_cdf_;     // axis rules with weights
+  std::vector<PhiEntry> phi_;          // scratch
   std::vector<double> slab_;
   std::vector<std::uint32_t> available_;
 };

@@ -38,6 +38,9 @@ void EnsembleSettings::verify() const {
   require(rules.theta >= 0.0 && rules.theta <= 1.0, "theta must be in [0, 1]");
   require(rules.theta_fixed || (rules.theta_a > 0.0 && rules.theta_b >= 0.0),
           "theta_a, theta_b must be positive");
+  require(rules.directions.empty() || !rules.axis_rules,
+          "axis_rules and directions exclude each other");
+  verify_directions(rules.directions);
   for (std::size_t k = 0; k < kNumMoves; ++k)
     require(!is_user_set(k) || moves.share[k] >= 0.0, "the share of a move must not be negative");
   require(moves.half_rest() > 0.0,

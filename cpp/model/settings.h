@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "model/directions.h"
 #include "moves/list.h"
 
 namespace obart {
@@ -29,6 +30,9 @@ struct RuleSettings {
   // Each column its own theta_j ~ Beta(theta_a, theta_b); with axis rules, column weights
   // s ~ Dirichlet(theta_a, ..., theta_a). Not with theta_fixed.
   bool theta_by_column = false;
+  // Components of a mixture, in place of the prior above; theta is that of its sparse and sign
+  // rules. None: the one that axis_rules names.
+  Directions directions;
 };
 
 // The prior of the leaf outputs, and how they are drawn.

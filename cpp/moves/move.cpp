@@ -20,7 +20,6 @@ MoveContext::MoveContext(const Data& data, const EnsembleSettings& ensemble_sett
       geometry(data.p_cont(), data.n_levels()),
       log_p_prune_(det_log(settings.moves.half_rest())) {
   phi.reserve(static_cast<std::size_t>(data.p_cont()));
-  direction.reserve(static_cast<std::size_t>(data.p_cont()));
   available.resize(most_level_words(data.n_levels()));
   for (int k = 0; k <= kMaxLeaves + 2; ++k) log_int_.push_back(det_log(static_cast<double>(k)));
 }

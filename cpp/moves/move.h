@@ -57,7 +57,6 @@ class MoveContext {
   CellGeometry geometry;
   // Scratch.
   std::vector<PhiEntry> phi;
-  std::vector<double> direction;
   std::vector<std::uint32_t> available;
 
  private:
@@ -80,8 +79,12 @@ class Proposer {
  public:
   Proposer(const Data& data, const EnsembleSettings& settings);
   void set_theta(const std::vector<double>& theta) { context_.rule_prior.set_theta(theta); }
+  void set_direction_weights(const std::vector<double>& weights) {
+    context_.rule_prior.set_direction_weights(weights);
+  }
   Proposal propose(const Tree& tree, RulePools& pools, Rng& rng);
   const CellGeometry& geometry() const { return context_.geometry; }
+  const RulePrior& rule_prior() const { return context_.rule_prior; }
 
  private:
   MoveContext context_;

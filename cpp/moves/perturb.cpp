@@ -9,30 +9,23 @@
 namespace obart {
 namespace {
 
-// In (phi, u), u = (cut - lo) / (hi - lo), the prior is uniform and the step symmetric: a step on
-// the sphere of the support by normalising phi + angle z, a reflected step of u.
+// In (phi, u), u = (cut - lo) / (hi - lo), the prior of u is uniform and its step symmetric, by
+// reflection; the component of the rule steps from phi to another direction.
 bool perturb_continuous(MoveContext& context, const Tree& tree, RulePools& pools, Rng& rng,
-                        int node, Rule& rule) {
+                        Proposal& proposal) {
+  Rule& rule = proposal.rule;
+  const int node = proposal.node;
   std::vector<PhiEntry>& phi = context.phi;
   if (rule.n_items == 0) return false;
   phi.assign(pools.phi.at(rule.offset), pools.phi.at(rule.offset) + rule.n_items);
   const Range old_range = context.geometry.range(pools, tree, node, phi);
-  Range range = old_range;
-  if (phi.size() > 1) {
-    double norm = 0.0;
-    context.direction.clear();
-    for (const PhiEntry& entry : phi) {
-      const double value =
-          static_cast<double>(entry.value) + context.settings.moves.perturb_angle * rng.normal();
-      context.direction.push_back(value);
-      norm += value * value;
-    }
-    norm = std::sqrt(norm);
-    if (!(norm > 0.0)) return false;
-    for (std::size_t k = 0; k < phi.size(); ++k)
-      phi[k].value = static_cast<float>(context.direction[k] / norm);
-    range = context.geometry.range(pools, tree, node, phi);
-  }
+  const std::optional<double> log_ratio = context.rule_prior.perturb_direction(
+      rule.component, context.settings.moves.perturb_angle, rng, phi);
+  if (!log_ratio) return false;
+  const PhiEntry first = *pools.phi.at(rule.offset);
+  const bool is_same = phi.size() == 1 && rule.n_items == 1 && phi[0].column == first.column &&
+                       phi[0].value == first.value;
+  const Range range = is_same ? old_range : context.geometry.range(pools, tree, node, phi);
   if (!old_range.valid || !range.valid) return false;
   double u = (static_cast<double>(rule.cut) - old_range.lo) / (old_range.hi - old_range.lo);
   u += context.settings.moves.perturb_shift * (2.0 * rng.uniform() - 1.0);
@@ -42,8 +35,12 @@ bool perturb_continuous(MoveContext& context, const Tree& tree, RulePools& pools
   u -= 2.0 * std::floor(0.5 * u);
   if (u > 1.0) u = 2.0 - u;
   if (!RulePrior::place_cut(range, u, rule.cut)) return false;
+  const Rule& old = tree.node(node).rule;
+  rule.n_items = static_cast<std::uint32_t>(phi.size());
   rule.offset = pools.phi.allocate(rule.n_items);
   std::copy(phi.begin(), phi.end(), pools.phi.at(rule.offset));
+  context.rule_prior.update_missing_side(pools, old, rule, rng);
+  proposal.log_transition_ratio = *log_ratio;
   return true;
 }
 
@@ -89,7 +86,7 @@ void propose_perturb(MoveContext& context, const Tree& tree, RulePools& pools, R
   proposal.rule = old;
   proposal.valid =
       old.kind == RuleKind::continuous
-          ? perturb_continuous(context, tree, pools, rng, proposal.node, proposal.rule)
+          ? perturb_continuous(context, tree, pools, rng, proposal)
           : perturb_categorical(context, tree, pools, rng, proposal.node, proposal.rule);
 }
 

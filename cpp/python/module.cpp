@@ -15,6 +15,7 @@
 #include "draws/predict.h"
 #include "draws/replace.h"
 #include "python/arrays.h"
+#include "python/directions.h"
 #include "python/state.h"
 #include "sweep/draw_prior.h"
 #include "sweep/sampler.h"
@@ -97,6 +98,12 @@ void bind_ensemble_settings(Class& c, Get ensemble) {
   bind_part(c, "theta_a", rules, &RuleSettings::theta_a);
   bind_part(c, "theta_b", rules, &RuleSettings::theta_b);
   bind_part(c, "theta_by_column", rules, &RuleSettings::theta_by_column);
+  c.names.append("directions");
+  c.def_prop_rw(
+      "directions", [=](Owner& s) { return directions_to_list(rules(s).directions); },
+      [=](Owner& s, const nb::list& values) {
+        rules(s).directions = directions_from_list(values);
+      });
   bind_part(c, "leaf_model", leaf, &LeafSettings::model);
   bind_part(c, "leaf_sd", leaf, &LeafSettings::leaf_sd);
   bind_part(c, "leaf_sd_fixed", leaf, &LeafSettings::leaf_sd_fixed);
@@ -340,12 +347,17 @@ void bind_sampler(nb::module_& m) {
           "leaf_sd", [](const Sampler& s) { return s.ensemble().leaf_sd; },
           [](Sampler& s, double leaf_sd) { s.state().ensembles[0].leaf_sd = leaf_sd; })
       .def_prop_rw(
-          "theta", [](const Sampler& s) { return mean_of(s.ensemble().theta); },
+          "theta", [](const Sampler& s) { return mean_theta(s.ensemble()); },
           [](Sampler& s, double theta) { s.state().ensembles[0].set_theta({theta}); })
       .def_prop_rw(
           "column_theta", [](const Sampler& s) { return s.ensemble().theta; },
           [](Sampler& s, const std::vector<double>& theta) {
             s.state().ensembles[0].set_theta(theta);
+          })
+      .def_prop_rw(
+          "direction_weights", [](const Sampler& s) { return s.ensemble().direction_weights; },
+          [](Sampler& s, const std::vector<double>& weights) {
+            s.state().ensembles[0].set_direction_weights(weights);
           })
       .def_prop_ro("n_ensembles", [](const Sampler& s) { return s.state().ensembles.size(); })
       .def(
@@ -470,6 +482,8 @@ NB_MODULE(_core, m) {
           const std::string prefix = ensemble_prefix(e);
           scales[(prefix + "theta").c_str()] = copy_to_numpy(draw.ensembles[e].theta);
           scales[(prefix + "leaf_sd").c_str()] = draw.ensembles[e].leaf_sd;
+          scales[(prefix + "direction_weights").c_str()] =
+              copy_to_numpy(draw.ensembles[e].direction_weights);
           if (e > 0) scales[(prefix + "trees").c_str()] = nb::cast(draw.ensembles[e].trees);
         }
         return std::pair<Draws, nb::dict>(std::move(draw.ensembles[0].trees), scales);

@@ -24,6 +24,10 @@ void add_fields(std::vector<Field>& fields, const std::string& prefix, Ensemble&
   add("theta", std::span(ensemble.theta), 0.0, 1.0);
   // A sampler that can draw no column at all would try for ever.
   if (ensemble.data.p_cont() > 0) fields.back().may_be_all_zero = false;
+  if (!ensemble.direction_weights.empty()) {
+    add("direction_weights", std::span(ensemble.direction_weights), 0.0, 1.0);
+    fields.back().may_be_all_zero = false;
+  }
   add("changed", std::span(ensemble.changed), 0.0, 1.0);
   add("residual", rows_of(ensemble.data, ensemble.residual), -kLargestFloat, kLargestFloat);
   add("target", rows_of(ensemble.data, ensemble.target), -kLargest, kLargest);

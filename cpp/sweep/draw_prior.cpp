@@ -24,6 +24,7 @@ class TreeSimulator {
         geometry_(data_.p_cont(), data_.n_levels()) {}
 
   std::vector<double> theta;
+  std::vector<double> direction_weights;
   std::vector<Tree> trees;
   RulePools pools;
 
@@ -33,6 +34,10 @@ class TreeSimulator {
     pools = {};
     theta = draw_theta(data_.p_cont(), settings_.rules, rng);
     rule_prior_.set_theta(theta);
+    const Directions& directions = settings_.rules.directions;
+    direction_weights.resize(n_direction_weights(directions));
+    draw_direction_weights(directions, {}, rng, direction_weights);
+    rule_prior_.set_direction_weights(direction_weights);
     for (std::int64_t m = 0; m < settings_.n_trees; ++m) {
       Tree tree(data_.n_rows());
       if (!grow(tree, 0, rng) || !count_rows(tree)) return false;
@@ -44,7 +49,7 @@ class TreeSimulator {
   EnsembleDraw draw_outputs(Rng& rng) {
     const LeafSettings& leaf = settings_.leaf;
     EnsembleDraw out{Draws(settings_.n_trees, data_.p_cont_of_table(), data_.n_levels()), theta,
-                     leaf.leaf_sd};
+                     leaf.leaf_sd, direction_weights};
     if (!leaf.leaf_sd_fixed) out.leaf_sd = std::sqrt(leaf.leaf_rate / rng.gamma(leaf.leaf_shape));
     std::visit(
         [&](const auto& model) {

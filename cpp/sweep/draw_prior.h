@@ -14,6 +14,7 @@ struct EnsembleDraw {
   Draws trees;  // one draw
   std::vector<double> theta;
   double leaf_sd;
+  std::vector<double> direction_weights;  // of a mixture
 };
 
 struct PriorDraw {

@@ -25,6 +25,7 @@ void propose_all(Ensemble& ensemble, Workspace& work, Rng& rng) {
   work.moves = {};
   ensemble.proposer.set_theta(ensemble.theta);
   constexpr std::size_t ahead = 2;
+  ensemble.proposer.set_direction_weights(ensemble.direction_weights);
   for (std::size_t m = 0; m < ensemble.trees.size(); ++m) {
     if (m + ahead < ensemble.trees.size()) ensemble.trees[m + ahead].prefetch();
     work.proposals[m] = ensemble.proposer.propose(ensemble.trees[m], ensemble.pools, rng);

@@ -70,6 +70,8 @@ void Sampler::sweep(StopFlag stop) {
   for (std::size_t e = 0; e < ensembles.size(); ++e) {
     Ensemble& ensemble = ensembles[e];
     update_theta(ensemble.settings.rules, ensemble.rule_counts, rng, ensemble.theta);
+    draw_direction_weights(ensemble.settings.rules.directions, ensemble.rule_counts.n_of, rng,
+                           ensemble.direction_weights);
     if (!ensemble.settings.leaf.leaf_sd_fixed) update_leaf_sd(state_, e);
     ensemble.total_moves += work_[e].moves;
   }

@@ -1,7 +1,6 @@
 #include "sweep/trace.h"
 
 #include <limits>
-#include <numeric>
 
 namespace obart {
 namespace {
@@ -20,8 +19,15 @@ double mean_depth(const Ensemble& ensemble) {
 
 }  // namespace
 
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+double mean_theta(const Ensemble& ensemble) {
+  double sum = 0.0;
+  std::size_t n = 0;
+  for (std::size_t j = 0; j < ensemble.theta.size(); ++j) {
+    if (ensemble.theta.size() > 1 && !ensemble.rule_counts.is_chosen(j)) continue;
+    sum += ensemble.theta[j];
+    ++n;
+  }
+  return sum / static_cast<double>(n);
 }
 
 double mean_leaves(const Ensemble& ensemble) {
@@ -50,12 +56,14 @@ void Trace::add(const ChainState& state, const std::vector<Workspace>& work) {
     const Ensemble& ensemble = state.ensembles[e];
     const std::string prefix = ensemble_prefix(e);
     const RuleCounts& rules = ensemble.rule_counts;
-    add(k++, prefix + "theta", mean_of(ensemble.theta));
+    add(k++, prefix + "theta", mean_theta(ensemble));
     add(k++, prefix + "leaf_sd", ensemble.leaf_sd);
     add(k++, prefix + "n_leaves", mean_leaves(ensemble));
     add(k++, prefix + "depth", mean_depth(ensemble));
     // Of the continuous rules, those on one column.
     add(k++, prefix + "axis_share", ratio(rules.n_axis, rules.n_continuous));
+    for (std::size_t c = 0; c < ensemble.direction_weights.size(); ++c)
+      add(k++, prefix + "direction." + std::to_string(c), ensemble.direction_weights[c]);
     for (std::size_t move = 0; move < kNumMoves; ++move)
       add(k++, prefix + kMoveNames[move],
           ratio(work[e].moves.accepted[move], work[e].moves.proposed[move]));

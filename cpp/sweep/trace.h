@@ -21,7 +21,8 @@ struct Trace {
   void add(std::size_t k, const std::string& name, double value);
 };
 
-double mean_of(const std::vector<double>& values);
+// Over the columns for which it has a meaning.
+double mean_theta(const Ensemble& ensemble);
 // Mean number of leaves of a tree.
 double mean_leaves(const Ensemble& ensemble);
 

@@ -33,34 +33,29 @@ LINES = {
         ),
     },
 }
-# Another prior of a rule's direction: entries of phi that are equal up to sign.
-SIGN_RULES = {
-    "cpp/model/settings.h": {
-        "  double theta = 0.5; ": (
-            "  bool sign_rules = false;  // sums and differences\n  double theta = 0.5; "
-        )
-    },
-    "cpp/model/rule_prior.h": {
-        "  bool axis_rules_;\n": "  bool axis_rules_;\n  bool sign_rules_;\n"
+# Another prior of a rule's direction: entries of phi that are equal.
+SUM_RULES = {
+    # A kind of directions, its name, and that theta decides about its columns.
+    "cpp/model/directions.h": {
+        "groups, patch };": "groups, patch, sums };",
+        '"groups", "patch"};': '"groups", "patch", "sums"};',
+        "kind == DirectionKind::sparse ||": (
+            "kind == DirectionKind::sparse || kind == DirectionKind::sums ||"
+        ),
     },
     "cpp/model/rule_prior.cpp": {
-        "      axis_rules_(settings.rules.axis_rules),\n": (
-            "      axis_rules_(settings.rules.axis_rules),\n"
-            "      sign_rules_(settings.rules.sign_rules),\n"
+        "    case DirectionKind::groups: {\n": (
+            "    case DirectionKind::sums:\n"
+            "      component.supports[0].draw(given_nonzero, rng, phi_);\n"
+            "      for (PhiEntry& entry : phi_)\n"
+            "        entry.value = 1.0F / std::sqrt(static_cast<float>(phi_.size()));\n"
+            "      return true;\n"
+            "    case DirectionKind::groups: {\n"
         ),
-        "slab_[k] = rng.normal();": (
-            "slab_[k] = sign_rules_ ? (rng.coin() ? 1.0 : -1.0) : rng.normal();"
+        # Sums have no neighbours: only the cut moves.
+        "if (phi.size() == 1) return 0.0;": (
+            "if (phi.size() == 1 || kind == DirectionKind::sums) return 0.0;"
         ),
-    },
-    # Signs have no neighbours: only the cut moves.
-    "cpp/moves/perturb.cpp": {
-        "if (phi.size() > 1) {": "if (phi.size() > 1 && !context.settings.rules.sign_rules) {"
-    },
-    "cpp/python/module.cpp": {
-        '  bind_part(c, "axis_rules", rules, &RuleSettings::axis_rules);\n': (
-            '  bind_part(c, "axis_rules", rules, &RuleSettings::axis_rules);\n'
-            '  bind_part(c, "sign_rules", rules, &RuleSettings::sign_rules);\n'
-        )
     },
 }
 
@@ -83,7 +78,7 @@ def build(copy: Path) -> None:
     for folder, files in NEW.items():
         for file in files:
             shutil.copy(HERE / file, copy / folder)
-    for name, lines in (LINES | SIGN_RULES).items():
+    for name, lines in (LINES | SUM_RULES).items():
         path = copy / name
         path.write_text(change(path.read_text(), lines))
 

@@ -37,11 +37,11 @@ def changed(tmp_path_factory):
     return copy
 
 
-@pytest.mark.parametrize("name", sorted(tutorials.LINES | tutorials.SIGN_RULES))
+@pytest.mark.parametrize("name", sorted(tutorials.LINES | tutorials.SUM_RULES))
 def test_lines_apply(changed, name):
     text = (changed / name).read_text("utf-8")
     assert text != (ROOT / name).read_text("utf-8")
-    for new in (tutorials.LINES | tutorials.SIGN_RULES)[name].values():
+    for new in (tutorials.LINES | tutorials.SUM_RULES)[name].values():
         assert new in text
 
 

@@ -26,6 +26,7 @@ from obliquebart import (
     ObliqueBARTSurvival,
     _core,
 )
+from obliquebart.directions import Axis, Groups, Patch, Signs, Sparse
 
 RECORD = Path(__file__).with_name("draws.json")
 PLAIN_NOISE = {"nu": 3.0, "sigma_quantile": 0.99}
@@ -80,6 +81,22 @@ REGRESSIONS: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
     "large leaves": ({"n_trees": 1, "alpha": 0.99, "beta": 0.1, "k": 0.2}, numbers(1500), None),
     "large table": ({"n_trees": 5}, numbers(40_000, 3), None),
     "large table, weights": ({"n_trees": 5}, numbers(40_000, 3), 0.5 + numbers(40_000, 1)[:, 0]),
+}
+MIXTURE = [
+    Patch((4, 5), weight=2.0),
+    Patch((4, 5), 1, 3, values="smooth", length_scale=1.5),
+    Patch((4, 5), values="difference"),
+    *(Sparse(), Signs(), Groups([range(10), range(5, 20)]), Axis(range(3))),
+]
+REGRESSIONS |= {
+    "patches": ({"directions": Patch((4, 5))}, numbers(150, 20), None),
+    "patches, paper": ({"prior": "paper", "directions": Patch(20)}, numbers(150, 20), None),
+    "mixture": ({"directions": MIXTURE}, with_missing(numbers(150, 20)), WEIGHTS),
+    "patches, large table": (
+        {"n_trees": 5, "directions": Patch((4, 5), 3, 4)},
+        numbers(40_000, 20),
+        None,
+    ),
 }
 # With noise that is estimated first.
 ESTIMATED: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
@@ -346,6 +363,7 @@ def test_draws_are_those_recorded(name):
     "name",
     [
         *("default", "large table", "two classes", "estimated noise", "Student's t, large table"),
+        *("mixture", "patches, large table"),
         *("counts", "counts, large table", "softmax, large table"),
         *("learned tails, large table", "ordered classes, large table"),
         "varying noise, large table",
@@ -360,6 +378,7 @@ def test_threads_make_no_difference(name):
     "name",
     [
         *("weights", "two classes", "large table", "Student's t, weights", "weighted labels"),
+        *("patches", "mixture"),
         *("counts", "counts, poisson"),
         *("learned tails", "learned tails, weights", "ordered classes"),
         *("varying noise", "varying noise, weights", "joint classes"),
@@ -383,6 +402,7 @@ def test_instruction_sets_make_no_difference(simd):
     names = ["missing", "paper, categories", "large table, weights", "two classes, axis"]
     names += ["Student's t, large table", "weighted labels, large table"]
     names += ["counts, large table", "counts, large leaves", "counts, poisson"]
+    names += ["patches", "mixture", "patches, large table"]
     names += ["logit, weights", "softmax", "softmax, large table"]
     names += ["learned tails, large table", "ordered classes, large table"]
     names += ["log-normal times, large table", "log-logistic times"]

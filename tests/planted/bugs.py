@@ -1,6 +1,13 @@
 """The planted bugs: name in the C++ sources -> what it breaks."""
 
 BUGS = {
+    "patch_size_uniform": "sizes of patches uniform, not their places",
+    "patch_not_normalised": "directions of patches not scaled to length 1",
+    "patch_length_fixed": "length of z not drawn where a patch gets new cells",
+    "patch_shift_wraps": "a patch at the end of the grid is shifted back, which cannot be undone",
+    "patch_edge_ratio_missing": "ratio of the numbers of edges where a patch changes its size",
+    "signs_all_positive": "signs are never negative",
+    "direction_counts_missing": "weights of a mixture drawn without counts of rules",
     "root_ratio_missing": "growing a root-only tree has probability 1, not that of other grows",
     "theta_not_squared": "last term of the grow ratio as printed in the paper, not squared",
     "nog_count_off_by_one": "one nog too many in the grow ratio",

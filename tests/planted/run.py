@@ -57,6 +57,18 @@ TESTS = {
             "Student's t, five trees, both kinds, weighted, leaf_sd sampled",
         ],
     ),
+    "directions": (
+        "tests/exact/test_directions.py::test_sweeps_keep_the_prior",
+        ["a line", "a smooth plane", "edges", "signs", "a mixture"],
+    ),
+    "places": (
+        "tests/exact/test_directions.py::test_every_box_is_as_likely_as_any_other",
+        ["normal", "difference"],
+    ),
+    "values": (
+        "tests/exact/test_directions.py::test_values_are_uniform_on_the_sphere_once_whitened",
+        ["normal", "smooth"],
+    ),
     "ordered classes": (
         "tests/exact/test_ordinal.py::test_sweeps_keep_the_prior",
         ["three classes", "five classes, no joint scale"],
@@ -134,6 +146,7 @@ TESTS = {
 # Bugs of one likelihood, by how their names begin -> the columns with its tests. They need no
 # others; and the bugs of what all models share need none of these.
 OWN_TESTS = {
+    ("patch_", "signs_", "direction_"): ("directions", "places", "values"),
     ("gamma_", "precision_", "varying_"): ("varying noise",),
     ("t_height_", "t_prior_", "t_sigma_"): ("learned tails",),
     ("ordinal_",): ("ordered classes",),

@@ -34,17 +34,29 @@ void CpuBackend::add_counts(std::size_t n, RightCounts* counts) const {
   }
 }
 
+// Groups of rows whose columns are read from cache by all rules: a block, or less of it where the
+// rules are wide, because many columns of a block would not fit.
+static std::int64_t groups_together(std::span<const RouteTask> tasks) {
+  constexpr std::size_t wide_terms = 6;
+  constexpr std::int64_t wide_groups = 4;  // divides a block
+  std::size_t n_terms = 0;
+  for (const RouteTask& task : tasks) n_terms += task.n_terms;
+  return n_terms >= wide_terms * tasks.size() ? wide_groups : kBlockGroups;
+}
+
 // All rules inside a block of rows: the columns are read from cache. The bits of a block without
 // the rule's leaves stay what they were; nobody reads them.
 void CpuBackend::route(std::span<const RouteTask> tasks, const std::atomic<bool>* stop,
                        RightCounts* counts) {
   RightCounts* by_thread = clear_counts(tasks.size());
+  const std::int64_t together = groups_together(tasks);
   team_.run([&](std::int64_t thread) {
     const auto [first, last] = share(n_blocks_, thread, team_.size());
-    for (std::int64_t block = first; block < last; ++block) {
+    const std::int64_t end = std::min(last * kBlockGroups, n_groups_);
+    for (std::int64_t group = first * kBlockGroups; group < end; group += together) {
       if (stop != nullptr && stop->load(std::memory_order_relaxed)) return;
-      const std::int64_t group = block * kBlockGroups;
-      const std::int64_t n = std::min(kBlockGroups, n_groups_ - group);
+      const std::int64_t block = group / kBlockGroups;
+      const std::int64_t n = std::min(together, end - group);
       RightCounts* here = by_thread + static_cast<std::size_t>(thread) * tasks.size();
       for (const RouteTask& task : tasks) {
         if (task.concerns(block)) kernels_.route(task, group, n, *here);

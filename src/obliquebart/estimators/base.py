@@ -31,6 +31,7 @@ from obliquebart.exceptions import (
 from obliquebart.files.checkpoint import Checkpoint, Identity
 from obliquebart.likelihood import Likelihood
 from obliquebart.model.calibration import calibrate
+from obliquebart.model.directions import core_directions, grid_of
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
     CheckedHyperparameters,
@@ -146,6 +147,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             categorical_features=self.categorical_features,
             dates=self.dates,
             feature_scaling=parameters.feature_scaling,
+            grid=grid_of(parameters.directions),
             rows=rows,
             owner=owner,
         )
@@ -238,6 +240,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         parameters, length = self._checked_parameters()
         read = self._read(parameters, X, y, sample_weight)
         encoding, problem = read.encoding, read.problem
+        directions = core_directions(parameters.directions, encoding)
+        parameters = replace(parameters, core_directions=directions)
         outcome = problem.outcome
         class_weights = self._class_weights(outcome)
         seconds = None

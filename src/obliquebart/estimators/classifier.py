@@ -154,6 +154,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         n_chains: int = LENGTH.n_chains,
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
+        directions: Any = DEFAULTS.directions,
         multiclass: Literal["joint", "one_vs_rest"] = "joint",
         link: Literal["probit", "logit"] = "probit",
         alpha: float = DEFAULTS.alpha,

@@ -120,6 +120,7 @@ class ObliqueBARTCountRegressor(PredictingCounts, RegressorMixin, ObliqueBART):
         n_chains: int = LENGTH.n_chains,
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
+        directions: Any = DEFAULTS.directions,
         alpha: float = DEFAULTS.alpha,
         beta: float = DEFAULTS.beta,
         k: float = DEFAULTS.k,

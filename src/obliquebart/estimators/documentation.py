@@ -39,6 +39,10 @@ prior : {{"default", "paper"}}
     the parameters below that are None.
 rules : {{"oblique", "axis"}}
     "axis" uses one column per rule; with ``prior="paper"`` this is classical BART.
+directions : None, Sparse, Axis, Signs, Groups, Patch, or a list of them
+    Which directions φ a rule may have: classes of `obliquebart.directions`. ``Patch`` is for
+    images and curves, and then X may also be an array of shape (n, height, width), with channels
+    at the end, if any. A list is a mixture, whose weights are learned. None is ``Sparse()``.
 alpha, beta : float
     A node at depth d splits with prior probability alpha (1 + d)^-beta.
 nu : float or None

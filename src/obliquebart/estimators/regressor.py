@@ -107,6 +107,7 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
         n_chains: int = LENGTH.n_chains,
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
+        directions: Any = DEFAULTS.directions,
         alpha: float = DEFAULTS.alpha,
         beta: float = DEFAULTS.beta,
         k: float = DEFAULTS.k,

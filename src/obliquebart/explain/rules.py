@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from obliquebart.explain.directions import prior_shares
 from obliquebart.posterior.draws import DecodedDraws
 from obliquebart.validation import check_choice, check_count, check_coverage
 
@@ -314,17 +315,27 @@ def _prior_shares(posterior: Posterior) -> FloatArray:
     from the posterior draws, so that the comparison is about which columns are used, not about how
     many.
     """
-    kinds, settings = posterior.encoding.kinds, posterior.settings
-    p_cont = posterior.encoding.p_cont
+    kinds, p_cont = posterior.encoding.kinds, posterior.encoding.p_cont
+    used, valid = _continuous_shares(posterior)
+    proper = iter(1.0 - 2.0 ** (1 - count) for count in posterior.encoding.n_levels)
+    each = iter(used)
+    columns = [p_cont * next(each) if kind == "continuous" else next(proper) for kind in kinds]
+    n_levels = np.array(posterior.encoding.n_levels, dtype=np.float64)
+    total = p_cont * valid + (1.0 - 2.0 ** (1.0 - n_levels)).sum()
+    return np.array([float(np.mean(column / np.maximum(total, 1e-300))) for column in columns])
+
+
+def _continuous_shares(posterior: Posterior) -> tuple[FloatArray, FloatArray]:
+    """Return, by draw, the probabilities that a continuous rule has each column and is not zero."""
+    settings, p_cont = posterior.settings, posterior.encoding.p_cont
     theta = posterior.trace["theta"].ravel()
+    is_zero_legal = settings.get("min_samples_leaf", 1) == 0
+    if settings.get("directions"):
+        return prior_shares(posterior.trace, settings["directions"], p_cont, is_zero_legal)
     if p_cont < 2 or settings.get("axis_rules", False) or np.isnan(theta).any():
         used, valid = np.full(len(theta), 1.0 / max(p_cont, 1)), np.ones(len(theta))
     else:
         used, valid = theta, 1.0 - (1.0 - theta) ** p_cont
-        if settings.get("min_samples_leaf", 1) == 0:
+        if is_zero_legal:
             valid = np.ones(len(theta))
-    proper = iter(1.0 - 2.0 ** (1 - count) for count in posterior.encoding.n_levels)
-    columns = [p_cont * used if kind == "continuous" else next(proper) for kind in kinds]
-    n_levels = np.array(posterior.encoding.n_levels, dtype=np.float64)
-    total = p_cont * valid + (1.0 - 2.0 ** (1.0 - n_levels)).sum()
-    return np.array([float(np.mean(column / np.maximum(total, 1e-300))) for column in columns])
+    return np.broadcast_to(used, (p_cont, len(theta))), valid

@@ -82,14 +82,14 @@ class ChainReader:
     ) -> Trace:
         """Return a trace; its acceptance rates have the moves' names after `rate_prefix`."""
         noise = likelihood_of(self._settings.likelihood, self._settings.more).noise
-        of_ensemble = {**TRACE, **{rate_prefix + move: SHARE for move in _core.MOVES}}
+        rates = {rate_prefix + move: SHARE for move in _core.MOVES}
         ranges = {
             **{scalar.name: (-np.inf, np.inf) for scalar in noise},
             "sigma": SIZE,
             **{
                 ensemble_prefix(e) + name: limits
                 for e in range(self._settings.n_ensembles)
-                for name, limits in of_ensemble.items()
+                for name, limits in {**TRACE, **rates, **self._direction_weights(e)}.items()
             },
         }
         trace = {
@@ -98,6 +98,11 @@ class ChainReader:
         }
         trace["burn_sigma"] = self._arrays.numbers(prefix + "burn_sigma", burn_shape, *SIZE)
         return trace
+
+    def _direction_weights(self, e: int) -> dict[str, tuple[float, float]]:
+        """Return what the trace has of a mixture of directions, with the range of weights."""
+        n_components = len(self._settings.ensemble(e).directions)
+        return {f"direction.{c}": SHARE for c in range(n_components if n_components > 1 else 0)}
 
     def state(self, prefix: str, numbers: Any, kept: Ensembles, *, has_target: bool) -> State:
         """Return a sampler's state: all arrays with a prefix, and the numbers of the header.

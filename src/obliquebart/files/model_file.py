@@ -27,7 +27,7 @@ of every schema stay loadable, and the tests have a file of each. Schema 1 lacks
 prior, which then have their defaults; schema 2 calls `scale_jointly` by another name; schema 3 has
 `n_thin` among the parameters only; schema 4 has the draws as they are in memory, no `n_burn` and
 no weights of classes; schema 5 has no `likelihood` and one ensemble per posterior; schema 6 has no
-`design`.
+`design` and no `directions`.
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ from obliquebart.files.model_reader import (
     column_dtypes,
     read_model,
 )
+from obliquebart.model.directions import from_state, to_state
 from obliquebart.posterior.packing import pack_draws
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import Encoding
@@ -118,6 +119,8 @@ def _new_estimator(stored: StoredModel) -> Any:
         raise ModelFileError(f"it has a parameter {min(unknown)!r} that {kind.__name__} has not")
     if isinstance(parameters.get("theta_prior"), list):
         parameters["theta_prior"] = tuple(parameters["theta_prior"])
+    if parameters.get("directions") is not None:
+        parameters["directions"] = _read_directions(parameters["directions"])
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = _read_pairs(parameters["class_weight"])
     n_jobs = parameters.get("n_jobs")
@@ -129,6 +132,15 @@ def _new_estimator(stored: StoredModel) -> Any:
     except (ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"it has a parameter that is not allowed: {error!s:.200}") from error
     return model._set_fitted(stored.fitted)
+
+
+def _read_directions(state: Any) -> Any:
+    """Return one component, or a list of several."""
+    try:
+        directions = from_state(state)
+    except (ValueError, TypeError, OverflowError) as error:
+        raise ModelFileError(f"its directions are not allowed: {error!s:.200}") from error
+    return directions[0] if len(directions) == 1 else directions
 
 
 def _read_pairs(pairs: list[Any]) -> dict[Any, Any]:
@@ -203,6 +215,8 @@ def _plain(name: str, value: Any) -> Any:
     """Return a parameter as a value that JSON can hold."""
     if isinstance(value, np.random.RandomState):
         return None
+    if name == "directions":
+        return to_state(value)
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
     if value is None or isinstance(value, (bool, int, float, str)):

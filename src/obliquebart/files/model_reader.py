@@ -190,6 +190,8 @@ def _size(values: Any, name: str) -> int:
 
 def _read_parameters(parameters: dict[str, Any]) -> dict[str, Any]:
     for name, value in parameters.items():
+        if name == "directions":
+            continue
         if not all(map(_is_plain, value if isinstance(value, list) else [value])):
             raise ModelFileError(f"its parameter {name[:80]!r} is not a plain value")
     return parameters

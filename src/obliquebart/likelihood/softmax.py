@@ -23,7 +23,8 @@ from obliquebart.model.settings import settings_of
 
 # The engine's settings of an ensemble, which all classes share.
 OF_ENSEMBLE = (
-    *("n_trees", "alpha", "beta", "min_samples_leaf", "axis_rules", "p_change", "p_perturb"),
+    *("n_trees", "alpha", "beta", "min_samples_leaf", "p_change", "p_perturb"),
+    *("axis_rules", "directions"),
     *("output_correlation", "scale_jointly", "leaf_sd", "leaf_sd_fixed", "leaf_shape", "leaf_rate"),
     *("theta", "theta_fixed", "theta_a", "theta_b", "theta_by_column"),
 )

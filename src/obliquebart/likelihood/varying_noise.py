@@ -27,7 +27,7 @@ SCALE_SHAPE = 3.0
 SMALLEST_LEAF = 5
 # What the trees of the noise share with those of f.
 SHARED = (
-    *("alpha", "beta", "axis_rules", "p_change", "p_perturb"),
+    *("alpha", "beta", "axis_rules", "directions", "p_change", "p_perturb"),
     *("theta", "theta_fixed", "theta_a", "theta_b", "theta_by_column"),
 )
 

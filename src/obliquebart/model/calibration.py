@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from obliquebart import _core
+from obliquebart.model.directions import theta_columns
 from obliquebart.model.outcome import NoiseEstimate, Outcome, require_scale
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.model.settings import MORE_ENSEMBLES, settings_from_dict
@@ -27,6 +28,7 @@ def calibrate(
         "beta": parameters.beta,
         "min_samples_leaf": parameters.min_samples_leaf,
         "axis_rules": parameters.rules == "axis",
+        "directions": parameters.core_directions,
         "p_change": parameters.p_change,
         "p_perturb": parameters.p_perturb,
         "output_correlation": parameters.preset.output_correlation,
@@ -58,6 +60,9 @@ def _leaf_prior(parameters: CheckedHyperparameters, outcome: Outcome) -> dict[st
 
 
 def _theta_prior(parameters: CheckedHyperparameters, p_cont: int) -> dict[str, Any]:
+    """Return the prior of theta; a mixture of directions may have it for some columns only."""
+    if parameters.core_directions:
+        p_cont = theta_columns(parameters.core_directions, p_cont)
     axis = parameters.rules == "axis"
     by_column = parameters.preset.axis_theta_a if axis else parameters.preset.theta_a(p_cont)
     a = float(parameters.n_trees) if by_column is None else by_column

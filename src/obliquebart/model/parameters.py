@@ -7,10 +7,11 @@ Annals of Applied Statistics 4(1), cited as CGM; the obliqueBART paper, section 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
+from obliquebart.model.directions import Axis, Direction, Sparse, check_directions
 from obliquebart.table import FEATURE_SCALINGS
 from obliquebart.validation import (
     Auto,
@@ -168,6 +169,8 @@ class Hyperparameters:
     min_samples_leaf: int | None = None
     # "oblique": rules phi'x < c; "axis": one column per rule, classical BART.
     rules: Literal["oblique", "axis"] = "oblique"
+    # In place of `rules`: other priors of phi, for images, curves and groups of columns.
+    directions: Direction | Sequence[Direction] | None = None
     feature_scaling: str | None = None
     p_change: float | None = None
     p_perturb: float | None = None
@@ -186,6 +189,7 @@ class Hyperparameters:
         """Return plain numbers, the preset's for None; an error names the parameter."""
         infinity = math.inf
         preset = PRESETS[check_choice("prior", self.prior, tuple(PRESETS))]
+        rules, directions = _check_rules(self.rules, self.directions)
         p_change = check_number("p_change", _given(self.p_change, preset.p_change), 0, 1, "left")
         # A share that was not set makes room for one that was.
         p_perturb = (
@@ -213,7 +217,8 @@ class Hyperparameters:
             min_samples_leaf=check_count(
                 "min_samples_leaf", _given(self.min_samples_leaf, preset.min_samples_leaf), 0
             ),
-            rules=check_choice("rules", self.rules, ("oblique", "axis")),
+            rules=rules,
+            directions=directions,
             feature_scaling=check_choice(
                 "feature_scaling",
                 _given(self.feature_scaling, preset.feature_scaling),
@@ -235,6 +240,9 @@ class CheckedHyperparameters(Hyperparameters):
     feature_scaling: str
     p_change: float
     p_perturb: float
+    directions: tuple[Direction, ...] | None = None
+    # Directions with the numbers of their columns, in the engine's form; `fit` knows them.
+    core_directions: list[dict[str, Any]] = field(default_factory=list)
 
 
 DEFAULTS = Hyperparameters()
@@ -359,6 +367,23 @@ def auto_draws(n_posteriors: int) -> int:
 
 def _given(value: Any, otherwise: Any) -> Any:
     return otherwise if value is None else value
+
+
+def _check_rules(
+    rules: Any, directions: Any
+) -> tuple[Literal["oblique", "axis"], tuple[Direction, ...] | None]:
+    """Return both; directions that are oblique or axis rules in other words become these."""
+    rules = check_choice("rules", rules, ("oblique", "axis"))
+    components = check_directions(directions)
+    if components is None:
+        return rules, None
+    if rules == "axis":
+        raise ValueError('rules="axis" and directions exclude each other: use directions=Axis().')
+    plain: dict[Direction, Literal["oblique", "axis"]] = {Sparse(): "oblique", Axis(): "axis"}
+    only = replace(components[0], weight=1.0)
+    if len(components) == 1 and isinstance(only, Sparse) and only in plain:
+        return plain[only], None
+    return rules, components
 
 
 def _check_df(value: float | None, noise: str) -> float | None:

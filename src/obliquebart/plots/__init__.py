@@ -14,6 +14,7 @@ from obliquebart.plots.causal import (
 )
 from obliquebart.plots.checks import calibration, coverage, fit, residuals
 from obliquebart.plots.columns import effects, importance
+from obliquebart.plots.directions import direction_map
 from obliquebart.plots.structure import inclusion, tree
 from obliquebart.plots.surfaces import NoSurfaceError, surface
 from obliquebart.plots.survival import survival
@@ -23,6 +24,7 @@ __all__ = [
     "NoSurfaceError",
     "calibration",
     "coverage",
+    "direction_map",
     "effect_ranking",
     "effects",
     "fit",

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from obliquebart import _core
 from obliquebart.display.numbers import plain, plain_alike
 from obliquebart.display.tables import TextTable, aligned, notebook_html
+from obliquebart.model.directions import theta_columns
 from obliquebart.model.settings import ensemble_prefix, settings_of
 from obliquebart.posterior.convergence import SMALLEST_CHAIN, relative_to_mean
 from obliquebart.posterior.verdict import (
@@ -347,9 +348,14 @@ def scalar_names(posterior: Posterior) -> list[str]:
     """Return the names of the model's parameters in the trace."""
     settings = posterior.settings
     names = [scalar.name for scalar in posterior.likelihood.noise if scalar.is_shown]
+    components = settings.get("directions", [])
     has_theta = posterior.encoding.p_cont > 1 and not settings.get("axis_rules", False)
+    if components:
+        has_theta = theta_columns(components, posterior.encoding.p_cont) > 1
     for e in range(len(posterior.ensembles)):
         prefix = ensemble_prefix(e)
+        if len(components) > 1:
+            names += [f"{prefix}direction.{c}" for c in range(len(components))]
         if has_theta and not np.isnan(posterior.trace[f"{prefix}theta"]).all():
             names.append(f"{prefix}theta")
         if not settings_of(settings, e).get("leaf_sd_fixed", True):

@@ -6,7 +6,8 @@ draw to the next shares its structure; only the outputs of its leaves are stored
 
 - `structure_of`: the structure of each tree, by draw;
 - `node_begin`: where the nodes of each structure begin, and where the last one ends;
-- `node_kind`: all nodes in preorder; the lowest two bits tell leaves and rules apart;
+- `node_kind`: all nodes in preorder; the lowest two bits tell leaves and rules apart, the highest
+  four have the component of the directions that a continuous rule is from;
 - `cut`, `phi_count`: of each continuous rule φ'x < cut, the cut and its number of columns;
 - `phi_column`, `phi_value`: the entries of φ that are not zero, rule after rule;
 - `cat_column`: the column of each categorical rule;
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from obliquebart import _core
 
 KIND_MASK, LEAF, CONTINUOUS, CATEGORICAL = 3, 0, 1, 2
+COMPONENT_SHIFT = 4
 WORD_BITS = 32
 LARGEST_OUTPUT = 1e38
 # The unit of each array: what it has one entry per.
@@ -176,6 +178,16 @@ class DecodedDraws:
         begin = int(self.n_leaves[:draw].sum() + self.n_leaves[draw, :tree].sum())
         outputs: NDArray[np.float32] = self.arrays["outputs"]
         return outputs[begin : begin + self.n_leaves[draw, tree]]
+
+    def draw_outputs(self, draw: int) -> NDArray[np.float32]:
+        """Return the outputs of all trees of a draw, tree after tree."""
+        ends = self._output_ends
+        outputs: NDArray[np.float32] = self.arrays["outputs"]
+        return outputs[ends[draw] : ends[draw + 1]]
+
+    @cached_property
+    def _output_ends(self) -> IntArray:
+        return _begin(self.n_leaves.sum(axis=1))
 
     def split_outputs(self, n_parts: int) -> list[NDArray[np.float32]]:
         """Return all outputs in parts with the same number of draws."""

@@ -4,7 +4,9 @@ Packing is lossless: `unpack_draws` returns the same arrays, bit for bit. The pa
 from those of draws as follows:
 
 - `node_begin` is omitted: in preorder, a structure ends with its last open subtree;
-- `node_kind` has two nodes per byte, the first in the lower half;
+- `node_kind` has the lower halves of two nodes per byte, the first in the lower half;
+- `component`, packed in the same way, has the upper halves of the continuous rules, which are the
+  components of their directions; it is omitted if all are 0;
 - integers have the narrowest sufficient unsigned type;
 - `is_new`, one bit per tree and draw, replaces `structure_of`. It is 1 if the tree has the next
   structure, and 0 if it has the same structure as in the previous draw;
@@ -23,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
-from obliquebart.posterior.draws import KIND_MASK, LEAF
+from obliquebart.posterior.draws import COMPONENT_SHIFT, CONTINUOUS, KIND_MASK, LEAF
 
 Arrays = dict[str, NDArray[Any]]
 Bits = NDArray[np.bool_]
@@ -31,13 +33,19 @@ Bits = NDArray[np.bool_]
 NARROWED = ("structure_of", "phi_count", "phi_column", "cat_column")
 # With the largest number of each type.
 UNSIGNED = {np.dtype(kind): int(np.iinfo(kind).max) for kind in (np.uint8, np.uint16, np.uint32)}
-PACKED_ONLY = ("is_new", "phi_sign")
+PACKED_ONLY = ("is_new", "phi_sign", "component")
+LOWER_HALF = 15
 
 
 def pack_draws(draws: Mapping[str, NDArray[Any]]) -> Arrays:
     """Return the arrays of draws in fewer bytes."""
     packed = {name: array for name, array in draws.items() if name != "node_begin"}
-    packed["node_kind"] = _pack_halves(draws["node_kind"])
+    kinds = draws["node_kind"]
+    packed["node_kind"] = _pack_halves(kinds & LOWER_HALF)
+    is_continuous = kinds & KIND_MASK == CONTINUOUS
+    components: NDArray[np.uint8] = (kinds >> COMPONENT_SHIFT)[is_continuous].astype(np.uint8)
+    if components.any():
+        packed["component"] = _pack_halves(components)
     is_new = _new_structures(draws["structure_of"])
     if is_new is not None:
         del packed["structure_of"]
@@ -63,7 +71,12 @@ def unpack_draws(packed: Mapping[str, NDArray[Any]], n_trees: int) -> Arrays:
     if unknown:
         raise ValueError(f"unknown array {min(unknown)!r}")
     arrays = {name: array for name, array in packed.items() if name not in PACKED_ONLY}
-    arrays["node_kind"] = _unpack_halves(_take(packed, "node_kind", np.uint8, 1))
+    kinds = _unpack_halves(_take(packed, "node_kind", np.uint8, 1))
+    if len(kinds) and kinds[-1] == KIND_MASK:
+        kinds = kinds[:-1]
+    if "component" in packed:
+        _add_components(kinds, _unpack_halves(_take(packed, "component", np.uint8, 1)))
+    arrays["node_kind"] = kinds
     arrays["node_begin"] = _ends_of_structures(arrays["node_kind"])
     if "is_new" in packed:
         if "structure_of" in packed:
@@ -103,7 +116,7 @@ def _widen(arrays: Mapping[str, NDArray[Any]], name: str) -> NDArray[np.uint32]:
 # ---- nodes ---------------------------------------------------------------------------------------
 
 
-def _pack_halves(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def _pack_halves(kinds: NDArray[np.integer[Any]]) -> NDArray[np.uint8]:
     """Return two nodes per byte; an odd last node is paired with an invalid node."""
     padded = np.full(len(kinds) + len(kinds) % 2, KIND_MASK, np.uint8)
     padded[: len(kinds)] = kinds
@@ -112,8 +125,15 @@ def _pack_halves(kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _unpack_halves(packed: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    kinds = np.stack([packed & 15, packed >> 4], axis=1).reshape(-1)
-    return kinds[:-1] if len(kinds) and kinds[-1] == KIND_MASK else kinds
+    return np.stack([packed & LOWER_HALF, packed >> 4], axis=1).reshape(-1)
+
+
+def _add_components(kinds: NDArray[np.uint8], components: NDArray[np.uint8]) -> None:
+    is_continuous = kinds & KIND_MASK == CONTINUOUS
+    n_rules = int(is_continuous.sum())
+    if len(components) != n_rules + n_rules % 2:
+        raise ValueError("component must have one entry per continuous rule")
+    kinds[is_continuous] |= components[:n_rules] << COMPONENT_SHIFT
 
 
 def _ends_of_structures(kinds: NDArray[np.uint8]) -> NDArray[np.uint64]:

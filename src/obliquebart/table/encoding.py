@@ -34,6 +34,8 @@ ROW_NUMBERS = re.compile(
 )
 
 STATE_VERSION = 1
+# Of a grid: up to three of its cells, and one of channels.
+MOST_AXES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,8 @@ class Encoding:
         Name of the estimator, for messages.
     left_out : str or None
         A column that is not part of the model and may be in later tables, such as an exposure.
+    grid : tuple of int or None
+        The shape of a row, if tables may be arrays of images or curves.
 
     Examples
     --------
@@ -72,6 +76,7 @@ class Encoding:
     feature_scaling: str
     owner: str
     left_out: str | None = None
+    grid: tuple[int, ...] | None = None
 
     @classmethod
     def fit(cls, X: Any, **options: Any) -> Encoding:
@@ -86,6 +91,7 @@ class Encoding:
         categorical_features: CategoricalFeatures = "auto",
         dates: Dates = None,
         feature_scaling: str = "range",
+        grid: tuple[int, ...] | None = None,
         rows: NDArray[np.int64] | None = None,
         owner: str = "Encoding",
     ) -> tuple[Encoding, EncodedTable]:
@@ -111,6 +117,8 @@ class Encoding:
             between them and constant beyond them. ``"blend"``: the mean of the two. ``"joint"``:
             by one minimum and maximum for all continuous columns together, only useful to
             reproduce published results.
+        grid : tuple of int, optional
+            The shape of a row if X is an array of images or curves.
         rows : int array, optional
             Rows to use; all others are ignored.
         owner : str
@@ -121,7 +129,7 @@ class Encoding:
         encoding : Encoding
         encoded : EncodedTable
         """
-        table = read_table(X, owner, rows)
+        table = read_table(X, owner, rows, grid)
         roles = column_roles(table, categorical_features, dates)
         limits = _joint_limits(table, roles) if feature_scaling == "joint" else None
 
@@ -155,7 +163,7 @@ class Encoding:
         if doubts or row_numbers:
             warn_caller(DoubtfulColumnWarning(doubts, row_numbers, other_dates=has_other_dates))
         _warn_empty(table.names, columns)
-        encoding = cls(table.names, table.is_named, columns, feature_scaling, owner)
+        encoding = cls(table.names, table.is_named, columns, feature_scaling, owner, grid=grid)
         return encoding, writer.encoded(encoding.n_levels)
 
     def transform(self, X: Any) -> EncodedTable:
@@ -167,7 +175,7 @@ class Encoding:
         """
         if self.left_out is not None:
             X = without_column(X, self.left_out)
-        table = read_table(X, self.owner)
+        table = read_table(X, self.owner, grid=self.grid)
         check_columns(table, self.names, self.is_named, self.owner)
         reports: list[Unseen] = []
         problems = ProblemCollector(later=True)
@@ -266,6 +274,7 @@ class Encoding:
             "feature_scaling": self.feature_scaling,
             "owner": self.owner,
             **({} if self.left_out is None else {"left_out": self.left_out}),
+            **({} if self.grid is None else {"grid": list(self.grid)}),
         }
 
     @classmethod
@@ -291,7 +300,8 @@ class Encoding:
             left_out = state.get("left_out")
             if left_out is not None and (not isinstance(left_out, str) or left_out in names):
                 raise ValueError("the column that was left out is one of the others")
-            return cls(names, is_named, columns, scaling, str(state["owner"]), left_out)
+            owner, grid = str(state["owner"]), _read_grid(state.get("grid"))
+            return cls(names, is_named, columns, scaling, owner, left_out, grid)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"The stored encoding is damaged: {error!r}") from error
 
@@ -317,6 +327,16 @@ class _Writer:
 
 def _values(column: Column, *, is_date: bool) -> NDArray[np.float64]:
     return column.days() if is_date else column.numbers()
+
+
+def _read_grid(lengths: Any) -> tuple[int, ...] | None:
+    if lengths is None:
+        return None
+    if not isinstance(lengths, list) or not 1 <= len(lengths) <= MOST_AXES:
+        raise ValueError("its grid is not a list of lengths")
+    if not all(type(length) is int and length >= 1 for length in lengths):
+        raise ValueError("its grid has a length that is not a positive integer")
+    return tuple(lengths)
 
 
 def _joint_limits(table: Table, roles: Sequence[Role]) -> tuple[float, float]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -54,10 +55,16 @@ def category_order(y: Any) -> list[Any] | None:
     return None
 
 
-def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Table:
+def read_table(
+    X: Any,
+    owner: str,
+    rows: NDArray[np.int64] | None = None,
+    grid: tuple[int, ...] | None = None,
+) -> Table:
     """Open a table without converting it; rows other than `rows` are ignored.
 
-    `owner` is the name of the estimator, for messages.
+    `owner` is the name of the estimator, for messages. With a grid, X may be an array in which
+    each row has this shape, such as images.
 
     Examples
     --------
@@ -75,7 +82,38 @@ def read_table(X: Any, owner: str, rows: NDArray[np.int64] | None = None) -> Tab
             f"{type(X).__module__}.{type(X).__name__}. Compute it first, for example with "
             "X.collect()."
         )
-    return _read_array(X, owner, rows)
+    table = _read_array(X if grid is None else _flat(X, grid), owner, rows)
+    if grid is not None and len(table.names) == math.prod(grid):
+        return replace(table, names=cell_names(grid))
+    return table
+
+
+def cell_names(grid: tuple[int, ...]) -> list[str]:
+    """Return names of the cells of a line, a plane or a cube, the last axis fastest.
+
+    Examples
+    --------
+    >>> cell_names((2, 2))
+    ['pixel[0,0]', 'pixel[0,1]', 'pixel[1,0]', 'pixel[1,1]']
+    """
+    word = "point" if len(grid) == 1 else "pixel"
+    return [f"{word}[{','.join(map(str, at))}]" for at in np.ndindex(*grid)]
+
+
+def _flat(X: Any, grid: tuple[int, ...]) -> Any:
+    """Return images as rows of columns; anything else as it is."""
+    shape = getattr(X, "shape", None)
+    if shape is None and isinstance(X, (list, tuple)):
+        X = np.asarray(X)
+        shape = X.shape
+    if not isinstance(shape, tuple) or len(shape) <= 2:
+        return X
+    if tuple(shape[1:]) != grid:
+        raise ValueError(
+            f"X has shape {tuple(shape)}, but a row of X has the shape {grid} in directions: pass "
+            f"an array of shape (n, {', '.join(map(str, grid))}), or correct the shape of Patch."
+        )
+    return X.reshape(shape[0], -1)
 
 
 def without_column(X: Any, name: str) -> Any:

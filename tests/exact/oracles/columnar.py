@@ -19,8 +19,9 @@ class NodeTable:
     """One entry a node; trees numbered draw * n_trees + tree, nodes of a tree in preorder.
 
     tree, depth, parent (-1 at a root), side (0 left, 1 right), kind, missing_right: per node.
-    cut, phi (dense): per node, zero where the rule is not continuous. column, level_words (dense,
-    uint32): per node, zero where it is not categorical. output: per node, zero where not a leaf.
+    cut, phi (dense), component: per node, zero where the rule is not continuous. column,
+    level_words (dense, uint32): per node, zero where it is not categorical. output: per node,
+    zero where not a leaf.
     """
 
     def __init__(self, arrays: Arrays, p_cont: int, n_levels: tuple[int, ...]):
@@ -40,6 +41,7 @@ class NodeTable:
         self.side, self.depth = side[source], depth[source]
         bits = arrays["node_kind"][source]
         self.kind = bits & 3
+        self.component = bits >> 4
         self.missing_right = (bits & 4) > 0
         self.more_right = (bits & 8) > 0
         dense = _dense_rules(arrays, p_cont, n_levels)

@@ -46,6 +46,7 @@ def settings(prior: Prior, **more: Any) -> _core.Settings:
         out.leaf_shape, out.leaf_rate = prior.leaf_sd
     else:
         out.leaf_sd_fixed, out.leaf_sd = True, prior.leaf_sd
+    out.directions = list(prior.directions)
     for name, value in more.items():
         setattr(out, name, value)
     return out

@@ -14,7 +14,7 @@ from scipy import special
 
 from obliquebart import _core
 
-from . import columnar, core
+from . import columnar, core, directions
 from .compare import p_value
 from .prior import Prior, Sample, Table, simulate
 
@@ -81,7 +81,7 @@ def draw_y(setup: Setup, fit: np.ndarray, sigma: np.ndarray, rng) -> np.ndarray:
 
 
 def statistics(
-    setup: Setup, arrays: dict, y: np.ndarray, theta, sigma, leaf_sd
+    setup: Setup, arrays: dict, y: np.ndarray, theta, sigma, leaf_sd, weights
 ) -> columnar.Statistics:
     """Of the ensemble, of the scales, and of both together with y."""
     table, prior = setup.table, setup.prior
@@ -91,10 +91,16 @@ def statistics(
     out["fit of the first row"] = (fit[:, 0], False)
     out["y'fit"] = ((y * fit).sum(axis=1), False)
     if isinstance(prior.theta, tuple):
-        uses = nodes.uses_of_column(0) if prior.theta_by_column else out["nonzeros"][0]
+        first = 0
+        if prior.directions and prior.theta_by_column:
+            by_theta = directions.theta_columns(prior.directions, theta.shape[1])
+            first, theta = by_theta[0], theta[:, by_theta]
+        uses = nodes.uses_of_column(first) if prior.theta_by_column else out["nonzeros"][0]
         out["theta"] = (theta[:, 0], False)
         out["theta times its uses"] = (theta[:, 0] * (1 + uses), False)
         out["largest theta"] = (theta.max(axis=1), False)
+    if prior.directions:
+        out |= _directions(nodes, weights, len(prior.directions))
     if isinstance(prior.leaf_sd, tuple):
         out["leaf_sd"] = (leaf_sd, False)
         out["scaled square output"] = (out["mean square output"][0] / leaf_sd**2, False)
@@ -113,12 +119,43 @@ def statistics(
     return out
 
 
+def _directions(nodes: columnar.NodeTable, weights: np.ndarray, n: int) -> columnar.Statistics:
+    """How often each component is used, its weight, and what the root of the first tree looks at.
+
+    Neighbours are columns next to each other, which they are in a grid's last axis too.
+    """
+    out: columnar.Statistics = {}
+    continuous = nodes.kind == columnar.CONTINUOUS
+    for c in range(n):
+        rules = nodes.per_draw((continuous & (nodes.component == c)) * 1.0)
+        out[f"rules of component {c}"] = (rules, True)
+        if weights.shape[1] > 0:
+            out[f"weight of component {c}"] = (weights[:, c], False)
+            out[f"weight times rules of component {c}"] = (weights[:, c] * (1 + rules), False)
+    root = nodes.start[:: nodes.n_trees][: nodes.n_draws]
+    phi, has = nodes.phi[root], (nodes.phi[root] != 0).any(axis=1)
+    is_in = phi != 0
+
+    def among(values: np.ndarray) -> np.ndarray:
+        return np.where(has, values, np.nan)
+
+    out["root support"] = (among(is_in @ 2.0 ** np.arange(phi.shape[1])), True)
+    out["root sum"] = (among(phi.sum(axis=1)), False)
+    out["root neighbours"] = (among((phi[:, :-1] * phi[:, 1:]).sum(axis=1)), False)
+    out["root squared length"] = (among(np.round((phi**2).sum(axis=1), 3)), True)
+    out["root largest"] = (among(np.abs(phi).max(axis=1)), False)
+    out["root last coefficient"] = (np.where(is_in[:, -1], phi[:, -1], np.nan), False)
+    return out
+
+
 def sample_statistics(setup: Setup, sample: Sample, seed: int) -> columnar.Statistics:
     """The reference: prior draws with a fresh y each."""
     rng = np.random.default_rng(seed)
     nodes = columnar.NodeTable(sample.arrays, setup.table.x_cont.shape[0], setup.table.n_levels)
     y = draw_y(setup, nodes.fit(setup.table), sample.sigma, rng)
-    return statistics(setup, sample.arrays, y, sample.theta, sample.sigma, sample.leaf_sd)
+    return statistics(
+        setup, sample.arrays, y, sample.theta, sample.sigma, sample.leaf_sd, sample.weights
+    )
 
 
 def after_sweeps(setup: Setup, sample: Sample, seed: int) -> columnar.Statistics:
@@ -129,24 +166,25 @@ def after_sweeps(setup: Setup, sample: Sample, seed: int) -> columnar.Statistics
     y = draw_y(setup, nodes.fit(table), sample.sigma, rng)
     start = core.draws(sample.arrays, table)
     n = len(y)
-    theta = np.zeros_like(sample.theta)
+    theta, weights = np.zeros_like(sample.theta), np.zeros_like(sample.weights)
     chain = _core.Sampler(core.data(table), y[0], setup.weights(), setup.settings(), seed, 0)
     scales = np.zeros((2, n))
     kept = None
     for i in range(n):
         chain.sigma, chain.leaf_sd = sample.sigma[i], sample.leaf_sd[i]
         chain.column_theta = sample.theta[i].tolist()
+        chain.direction_weights = sample.weights[i].tolist()
         chain.set_y(y[i])
         chain.set_ensemble(start, i)
         chain.sweep(setup.n_sweeps)
-        theta[i] = chain.column_theta
+        theta[i], weights[i] = chain.column_theta, chain.direction_weights
         scales[:, i] = chain.sigma, chain.leaf_sd
         if kept is None:
             kept = chain.ensemble()
         else:
             kept.append(chain.ensemble())
     assert chain.check() == []
-    return statistics(setup, kept.to_arrays(), y, theta, *scales)
+    return statistics(setup, kept.to_arrays(), y, theta, *scales, weights)
 
 
 def compare(a: columnar.Statistics, b: columnar.Statistics) -> dict[str, float]:

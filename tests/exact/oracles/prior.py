@@ -8,11 +8,11 @@ half-spaces, ranges come from their vertices.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from . import ranges
+from . import directions, ranges
 
 LEAF, CONTINUOUS, CATEGORICAL = 0, 1, 2
 
@@ -42,6 +42,7 @@ class Prior:
     theta_by_column: bool = False  # a theta for each column; axis rules: Dirichlet(a, ..., a)
     sigma: float | tuple[float, float] = 1.0  # fixed, or (nu, lambda)
     leaf_sd: float | tuple[float, float] = 1.0  # fixed, or (shape, rate) of leaf_sd^2
+    directions: tuple[directions.Component, ...] = ()  # in place of oblique and axis rules
 
 
 @dataclass
@@ -72,6 +73,7 @@ class Nodes:
     n_right: np.ndarray
     cut: np.ndarray
     phi: np.ndarray
+    component: np.ndarray
     missing_right: np.ndarray
     column: np.ndarray
     right_levels: np.ndarray
@@ -87,6 +89,8 @@ class Sample:
     leaf_sd: np.ndarray
     n_attempts: int
     n_valid: int  # of the attempts, before the last batch was cut to the number asked for
+    # (n_draws, number of components), or (n_draws, 0) where there is one
+    weights: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
 
 
 def simulate(table: Table, prior: Prior, n_draws: int, seed: int, batch: int = 20_000) -> Sample:
@@ -94,28 +98,35 @@ def simulate(table: Table, prior: Prior, n_draws: int, seed: int, batch: int = 2
     rng = np.random.default_rng(seed)
     n_trees = prior.n_trees
     random_theta = isinstance(prior.theta, tuple)
-    together = n_trees if random_theta else 1
-    wanted = n_draws if random_theta else n_draws * n_trees
+    is_shared = random_theta or len(prior.directions) > 1
+    together = n_trees if is_shared else 1
+    wanted = n_draws if is_shared else n_draws * n_trees
     kept: list[Nodes] = []
     thetas: list[np.ndarray] = []
+    all_weights: list[np.ndarray] = []
     n_kept = n_attempts = 0
     while n_kept < wanted:
         theta = _draw_theta(prior, batch, table.x_cont.shape[0], rng)
-        valid, nodes = _attempt(table, prior, np.repeat(theta, together, axis=0), together, rng)
+        weights = _draw_weights(prior, batch, rng)
+        shared = [np.repeat(values, together, axis=0) for values in (theta, weights)]
+        valid, nodes = _attempt(table, prior, *shared, together, rng)
         number = np.cumsum(valid) - 1 + n_kept  # new index of a replicate
         for level in nodes:
             level.tree = number[level.tree // together] * together + level.tree % together
         kept += nodes
         thetas.append(theta[valid])
+        all_weights.append(weights[valid])
         n_kept += int(valid.sum())
         n_attempts += batch
     theta = np.concatenate(thetas)[:wanted]
     if not random_theta:
         theta = np.full((n_draws, 1), prior.theta)
+    n_weights = len(prior.directions) if len(prior.directions) > 1 else 0
+    weights = np.concatenate(all_weights)[:n_draws, :n_weights]
     sigma = _scale(prior.sigma, "sigma", n_draws, rng)
     leaf_sd = _scale(prior.leaf_sd, "leaf_sd", n_draws, rng)
     arrays = _columnar(table, kept, n_draws, n_trees, leaf_sd, rng)
-    return Sample(arrays, theta, sigma, leaf_sd, n_attempts, n_kept)
+    return Sample(arrays, theta, sigma, leaf_sd, n_attempts, n_kept, weights)
 
 
 def _draw_theta(prior: Prior, size: int, p_cont: int, rng) -> np.ndarray:
@@ -128,6 +139,13 @@ def _draw_theta(prior: Prior, size: int, p_cont: int, rng) -> np.ndarray:
     return rng.beta(*prior.theta, (size, p_cont))
 
 
+def _draw_weights(prior: Prior, size: int, rng) -> np.ndarray:
+    """Weights of the components, from their Dirichlet prior."""
+    if not prior.directions:
+        return np.ones((size, 1))
+    return rng.dirichlet([c.get("concentration", 1.0) for c in prior.directions], size)
+
+
 def _scale(spec: float | tuple[float, float], name: str, n: int, rng) -> np.ndarray:
     """An inverse-gamma variance: (nu, lambda) for sigma, (shape, rate) for leaf_sd."""
     if not isinstance(spec, tuple):
@@ -136,7 +154,9 @@ def _scale(spec: float | tuple[float, float], name: str, n: int, rng) -> np.ndar
     return np.sqrt(rate / rng.gamma(shape, size=n))
 
 
-def _attempt(table: Table, prior: Prior, theta, together, rng) -> tuple[np.ndarray, list[Nodes]]:
+def _attempt(
+    table: Table, prior: Prior, theta, weights, together, rng
+) -> tuple[np.ndarray, list[Nodes]]:
     """Trees by depth; which replicates are valid, and the nodes of those."""
     n_trees, n, p_cont = len(theta), table.n_rows, table.x_cont.shape[0]
     alive = np.ones(n_trees // together, dtype=bool)
@@ -158,7 +178,7 @@ def _attempt(table: Table, prior: Prior, theta, together, rng) -> tuple[np.ndarr
         if depth > 0:
             short = ~split & (level.rows.sum(axis=1) < prior.min_samples_leaf)
             alive[level.tree[short] // together] = False
-        nodes, valid, right = _draw_rules(table, prior, level, split, theta, depth, rng)
+        nodes, valid, right = _draw_rules(table, prior, level, split, theta, weights, depth, rng)
         alive[level.tree[~valid] // together] = False
         kept.append(nodes)
         level = _children(level, nodes, right, alive[level.tree // together] & split)
@@ -172,7 +192,7 @@ def _attempt(table: Table, prior: Prior, theta, together, rng) -> tuple[np.ndarr
     return alive, kept
 
 
-def _draw_rules(table, prior, level, split, theta, depth, rng):
+def _draw_rules(table, prior, level, split, theta, weights, depth, rng):
     """Rules for the nodes that split: the node table, validity, and the rows that go right."""
     size, n = level.rows.shape
     p_cont, p_cat = table.x_cont.shape[0], table.x_cat.shape[0]
@@ -181,6 +201,7 @@ def _draw_rules(table, prior, level, split, theta, depth, rng):
     kind[split] = np.where(continuous[split], CONTINUOUS, CATEGORICAL)
     cut = np.zeros(size)
     phi = np.zeros((size, p_cont))
+    component = np.zeros(size, dtype=np.uint8)
     missing_right = np.zeros(size, dtype=bool)
     column = np.zeros(size, dtype=np.int64)
     right_levels = np.zeros(size, dtype=np.int64)
@@ -189,7 +210,8 @@ def _draw_rules(table, prior, level, split, theta, depth, rng):
 
     at = np.flatnonzero(kind == CONTINUOUS)
     if len(at):
-        phi[at] = _draw_phi(prior, theta[level.tree[at]], p_cont, rng)
+        tree = level.tree[at]
+        phi[at], component[at] = _draw_phi(prior, theta[tree], weights[tree], p_cont, rng)
         zero = (phi[at] == 0).all(axis=1)
         lo, hi = ranges.of_nodes(phi[at], level.a[at], level.b[at])
         cut[at] = np.where(zero, 1.0, lo + (hi - lo) * rng.random(len(at)))
@@ -220,6 +242,7 @@ def _draw_rules(table, prior, level, split, theta, depth, rng):
         n_right,
         cut,
         phi,
+        component,
         missing_right,
         column,
         right_levels,
@@ -227,7 +250,13 @@ def _draw_rules(table, prior, level, split, theta, depth, rng):
     return nodes, valid, right
 
 
-def _draw_phi(prior: Prior, theta: np.ndarray, p_cont: int, rng) -> np.ndarray:
+def _draw_phi(prior: Prior, theta, weights, p_cont: int, rng) -> tuple[np.ndarray, np.ndarray]:
+    if prior.directions:
+        return directions.draw(prior.directions, weights, theta, p_cont, rng)
+    return _draw_plain_phi(prior, theta, p_cont, rng), np.zeros(len(theta), dtype=np.uint8)
+
+
+def _draw_plain_phi(prior: Prior, theta: np.ndarray, p_cont: int, rng) -> np.ndarray:
     size = len(theta)
     if prior.axis_rules:
         if not prior.theta_by_column:
@@ -284,7 +313,12 @@ def _columnar(table, kept, n_draws, n_trees, leaf_sd, rng) -> dict[str, np.ndarr
     node = {name: value[order] for name, value in joined.items()}
     kind = node["kind"]
     counts = np.bincount(node["tree"], minlength=n_draws * n_trees)
-    bits = kind + 4 * node["missing_right"] + 8 * ((kind > 0) & (node["n_right"] > node["n_left"]))
+    bits = (
+        kind
+        + 16 * node["component"]
+        + 4 * node["missing_right"]
+        + 8 * ((kind > 0) & (node["n_right"] > node["n_left"]))
+    )
     continuous, categorical = kind == CONTINUOUS, kind == CATEGORICAL
     phi = node["phi"][continuous].astype(np.float32)
     rule, column = np.nonzero(phi)

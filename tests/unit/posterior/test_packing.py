@@ -7,6 +7,7 @@ import pytest
 
 from helpers import small_models
 from obliquebart import ObliqueBARTRegressor, _core
+from obliquebart.directions import Axis, Sparse
 from obliquebart.posterior.draws import constant_draws, draws_from_arrays, take_draws
 from obliquebart.posterior.packing import pack_draws, unpack_draws
 
@@ -20,6 +21,15 @@ def paper_model():
     return model.fit(X, y)
 
 
+def mixture_model():
+    """Return a model whose rules have different components of directions."""
+    X, y = small_models.mixed_table()
+    model = ObliqueBARTRegressor(
+        n_trees=20, n_burn=20, n_draws=30, n_chains=2, directions=[Sparse(), Axis()], random_state=0
+    )
+    return model.fit(X, y)
+
+
 def plain_arrays(kind):
     posterior = small_models.regressor().posterior_
     encoding = posterior.encoding
@@ -27,6 +37,7 @@ def plain_arrays(kind):
         "mixed": lambda: posterior.draws,
         "labels": lambda: small_models.classifier().posterior_.draws,
         "paper": lambda: paper_model().posterior_.draws,
+        "mixture": lambda: mixture_model().posterior_.draws,
         "constant": lambda: constant_draws(5, 4, encoding),
         "one constant tree": lambda: constant_draws(5, 1, encoding),
         # Structures without a tree, and trees that go back to earlier ones.
@@ -36,7 +47,7 @@ def plain_arrays(kind):
     return draws.to_arrays(), draws.n_trees
 
 
-KINDS = ["mixed", "labels", "paper", "constant", "one constant tree", "some", "none"]
+KINDS = ["mixed", "labels", "paper", "mixture", "constant", "one constant tree", "some", "none"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -49,7 +60,16 @@ def test_the_same_arrays_come_back(kind):
         np.testing.assert_array_equal(again[name], array, name)
 
 
+def test_components_that_do_not_fit_the_rules_are_refused():
+    arrays, n_trees = plain_arrays("mixture")
+    packed = pack_draws(arrays)
+    with pytest.raises(ValueError, match="one entry per continuous rule"):
+        unpack_draws({**packed, "component": packed["component"][:-1]}, n_trees)
+
+
 def test_the_kinds_differ_in_what_the_test_is_about():
+    assert "component" in pack_draws(plain_arrays("mixture")[0])
+    assert "component" not in pack_draws(plain_arrays("mixed")[0])
     assert "structure_of" not in pack_draws(plain_arrays("mixed")[0])
     assert "structure_of" in pack_draws(plain_arrays("some")[0])
     assert "is_new" in pack_draws(plain_arrays("one constant tree")[0])

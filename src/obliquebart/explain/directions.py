@@ -1,0 +1,122 @@
+"""Where rules look: which columns directions have under the prior, and in a posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obliquebart.posterior.draws import ContinuousNode, DecodedDraws, LeafNode, Node
+
+if TYPE_CHECKING:
+    from obliquebart.posterior.posterior import Posterior
+
+FloatArray = NDArray[np.float64]
+
+
+def prior_shares(
+    trace: Mapping[str, FloatArray],
+    components: Sequence[Mapping[str, Any]],
+    p_cont: int,
+    is_zero_legal: bool,
+) -> tuple[FloatArray, FloatArray]:
+    """Return the probabilities that a rule has each column, and that it has one.
+
+    By draw, as theta and the weights of the components in the trace are: of shapes
+    (p_cont, n_draws) and (n_draws,).
+    """
+    theta = trace["theta"].ravel()
+    used, valid = np.zeros((p_cont, len(theta))), np.zeros(len(theta))
+    for c, component in enumerate(components):
+        weight = trace[f"direction.{c}"].ravel() if len(components) > 1 else np.ones(len(theta))
+        if component["kind"] in ("sparse", "signs"):
+            columns = np.array(component["columns"] or range(p_cont), dtype=np.int64)
+            used[columns] += weight * theta
+            valid += weight * (1.0 if is_zero_legal else 1.0 - (1.0 - theta) ** len(columns))
+        else:
+            used += np.outer(_inclusion(component, p_cont), weight)
+            valid += weight
+    return used, valid
+
+
+def _inclusion(component: Mapping[str, Any], p_cont: int) -> FloatArray:
+    """Return the probability that a column is in a direction that is never zero."""
+    out = np.zeros(p_cont)
+    if component["kind"] == "groups":
+        inclusion, groups = component["inclusion"], component["groups"]
+        for group in groups:
+            out[group] += inclusion / (1.0 - (1.0 - inclusion) ** len(group)) / len(groups)
+        return out
+    if component["kind"] == "axis":
+        columns = component["columns"] or list(range(p_cont))
+        out[columns] = 1.0 / len(columns)
+        return out
+    along = [
+        _coverage(*sizes)
+        for sizes in zip(component["shape"], component["least"], component["most"], strict=True)
+    ]
+    out[component["columns"]] = reduce(np.multiply.outer, along).ravel()
+    return out
+
+
+def _coverage(length: int, least: int, most: int) -> FloatArray:
+    """Return the share of the runs of an axis that have each cell."""
+    count, n_runs = np.zeros(length), 0
+    for size in range(least, most + 1):
+        n_starts = length - size + 1
+        count += np.convolve(np.ones(n_starts), np.ones(size))
+        n_runs += n_starts
+    return count / n_runs
+
+
+def column_effects(posterior: Posterior, n_draws: int = 100) -> tuple[FloatArray, FloatArray]:
+    """Return how much rules look at each continuous column, and in which direction.
+
+    A rule divides the leaves of a tree in two parts, and its effect is the difference between the
+    mean outputs of these. The first array has the sums over all rules of the size of the effect
+    times |φ|, the second those of the effect times φ, which is positive where f grows with the
+    column. Both are means over up to `n_draws` draws, in the units of the outcome's scale.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from obliquebart import ObliqueBARTRegressor
+    >>> X = np.random.default_rng(0).uniform(size=(100, 3))
+    >>> model = ObliqueBARTRegressor(n_trees=10, n_burn=100, n_draws=50, random_state=0)
+    >>> size, slope = column_effects(model.fit(X, 5 * X[:, 1]).posterior_)
+    >>> int(size.argmax()), bool(slope[1] > 0)
+    (1, True)
+    """
+    decoded = DecodedDraws(posterior.draws, posterior.encoding.n_levels)
+    n_kept = len(decoded.structure_of)
+    chosen = np.linspace(0, n_kept - 1, min(n_draws, n_kept)).astype(np.int64)
+    size, slope = np.zeros((2, posterior.encoding.p_cont))
+    for draw in chosen.tolist():
+        ends = np.cumsum(decoded.n_leaves[draw])
+        all_outputs = decoded.draw_outputs(draw)
+        for tree, structure in enumerate(decoded.structure_of[draw].tolist()):
+            outputs = all_outputs[ends[tree] - decoded.n_leaves[draw, tree] : ends[tree]]
+            for node, effect in _effects(decoded.nodes(structure), outputs):
+                size[node.columns] += abs(effect) * np.abs(node.weights)
+                slope[node.columns] += effect * node.weights
+    scale = posterior.scale.scale / len(chosen)
+    return size * scale, slope * scale
+
+
+def _effects(
+    nodes: Sequence[Node], outputs: NDArray[np.float32]
+) -> Iterator[tuple[ContinuousNode, float]]:
+    """Yield the continuous rules of a tree, each with the mean right of it less that left of it."""
+    means: list[tuple[float, int]] = []  # of finished subtrees, from the right: mean and leaves
+    for node in reversed(nodes):
+        if isinstance(node, LeafNode):
+            means.append((float(outputs[node.number]), 1))
+            continue
+        (left, n_left), (right, n_right) = means.pop(), means.pop()
+        n_leaves = n_left + n_right
+        means.append(((n_left * left + n_right * right) / n_leaves, n_leaves))
+        if isinstance(node, ContinuousNode):
+            yield node, right - left

@@ -1,0 +1,457 @@
+"""The directions that a continuous rule may have: what users pass as `directions`.
+
+A rule asks whether φ'x < c. Each class here is a prior for φ: which columns are in it, and with
+which values. Several of them are a mixture, whose weights are learned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from itertools import chain
+from typing import Any, ClassVar, Literal, Protocol
+
+from obliquebart.validation import check_choice, check_count, check_number
+
+# Names or positions of columns; None is all continuous ones, "rest" those that no patch and no
+# group of the mixture has.
+ColumnChoice = Sequence[str] | Sequence[int] | Literal["rest"] | None
+Sizes = int | Sequence[int] | None
+
+PATCH_VALUES = ("normal", "smooth", "difference")
+# The largest size of a patch by default, by the number of axes; a line has a share of its length.
+MAX_SIZES = {1: 5, 2: 5, 3: 3}
+LINE_SHARE = 0.1
+MOST_CELLS = 4096
+MOST_COMPONENTS = 16
+MOST_AXES = 3
+
+
+class TableColumns(Protocol):
+    """What the columns of directions are found in."""
+
+    @property
+    def names(self) -> list[str]:
+        """Names of all columns."""
+
+    @property
+    def kinds(self) -> list[str]:
+        """``"continuous"`` or ``"categorical"``, column by column."""
+
+
+@dataclass(frozen=True, repr=False)
+class Sparse:
+    """Directions of a few columns: each is in φ with probability theta, with a normal value.
+
+    This is the prior of rules by default.
+
+    Parameters
+    ----------
+    columns : list of names or positions, "rest" or None
+        The columns to choose from; None is all continuous columns, "rest" those that no patch and
+        no group has.
+    weight : float
+        Concentration of its weight in a mixture.
+    """
+
+    columns: ColumnChoice = None
+    weight: float = 1.0
+    kind: ClassVar[str] = "sparse"
+    has_own_columns: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, 0, 1e12)
+        object.__setattr__(self, "columns", _check_choice_of_columns(self.columns))
+
+    def __repr__(self) -> str:
+        return _short_repr(self, type(self)())
+
+    def to_core(self, table: TableColumns, rest: list[int]) -> dict[str, Any]:
+        """Return the settings of the engine."""
+        columns = rest if self.columns == "rest" else _find(self.columns, table)
+        if not columns and self.columns is not None:
+            raise ValueError(
+                f"directions: no continuous column is left for {type(self).__name__}: leave it "
+                "out, or name its columns."
+            )
+        return {"kind": self.kind, "concentration": float(self.weight), "columns": columns}
+
+
+@dataclass(frozen=True, repr=False)
+class Axis(Sparse):
+    """Directions of one column, each as likely as any other: the rules of classical BART.
+
+    Parameters
+    ----------
+    columns : list of names or positions, "rest" or None
+        The columns to choose from; None is all continuous columns, "rest" those that no patch and
+        no group has.
+    weight : float
+        Concentration of its weight in a mixture.
+    """
+
+    kind: ClassVar[str] = "axis"
+
+
+@dataclass(frozen=True, repr=False)
+class Signs(Sparse):
+    """Directions that add and subtract columns: each is in φ with probability theta, as 1 or -1.
+
+    φ is then scaled to length one, which leaves the rules as they are.
+
+    Parameters
+    ----------
+    columns : list of names or positions, "rest" or None
+        The columns to choose from; None is all continuous columns, "rest" those that no patch and
+        no group has.
+    weight : float
+        Concentration of its weight in a mixture.
+    """
+
+    kind: ClassVar[str] = "signs"
+
+
+@dataclass(frozen=True, repr=False)
+class Groups:
+    """Directions inside one group of columns: a sensor, a block of questions, a set of indicators.
+
+    A group is as likely as any other. Each of its columns is in φ with probability `inclusion`,
+    given that one is, with a normal value.
+
+    Parameters
+    ----------
+    groups : list or dict of lists of names or positions
+        The groups, which may share columns. The keys of a dictionary are only for the reader.
+    inclusion : float
+        Probability that a column of the group is in φ.
+    weight : float
+        Concentration of its weight in a mixture.
+
+    Examples
+    --------
+    >>> Groups({"left": ["x0", "x1"], "right": ["x2", "x3"]}).groups
+    (('x0', 'x1'), ('x2', 'x3'))
+    """
+
+    groups: Sequence[Sequence[str] | Sequence[int]]
+    inclusion: float = 0.5
+    weight: float = 1.0
+    kind: ClassVar[str] = "groups"
+    has_own_columns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, 0, 1e12)
+        check_number("inclusion", self.inclusion, 0, 1, "right")
+        groups = self.groups.values() if isinstance(self.groups, Mapping) else self.groups
+        if isinstance(groups, str) or not hasattr(groups, "__iter__"):
+            raise TypeError(f"groups={self.groups!r} must be a list of lists of columns.")
+        object.__setattr__(self, "groups", tuple(_check_columns(group) for group in groups))
+        if not self.groups or not all(self.groups):
+            raise ValueError("groups must have at least one group, and each group a column.")
+
+    def __repr__(self) -> str:
+        return _short_repr(self, Groups(((0,),)))
+
+    def to_core(self, table: TableColumns, rest: list[int]) -> dict[str, Any]:  # noqa: ARG002
+        """Return the settings of the engine."""
+        return {
+            "kind": self.kind,
+            "concentration": float(self.weight),
+            "inclusion": float(self.inclusion),
+            "groups": [_find(group, table) for group in self.groups],
+        }
+
+
+@dataclass(frozen=True, repr=False)
+class Patch:
+    """Directions on a patch: neighbouring cells of a line, a plane or a cube of columns.
+
+    The place and the size of the patch are uniform among all that fit. φ is zero elsewhere.
+
+    Parameters
+    ----------
+    shape : int or tuple of int
+        The grid: (length,) of curves, spectra and series, (height, width) of images, or (depth,
+        height, width).
+    min_size, max_size : int or tuple of int
+        Sizes of a patch along each axis. By default from 2 to 5; along a line to a tenth of its
+        length, if that is more than 5, and in a cube to 3.
+    channels : int
+        Columns per cell, such as the three colours of an image. A patch has a run of one or more
+        neighbouring channels.
+    values : {"normal", "smooth", "difference"}
+        The values of φ in the patch. "normal": independent, so any pattern may be found. "smooth":
+        neighbours are alike, with correlation exp(-distance / length_scale), so that a rule
+        averages over noise; for curves and blurred images. "difference": the mean of one part of
+        the patch less the mean of the rest, with a straight edge between them, for images with
+        edges and strokes; it needs a `min_size` of 2 along one axis.
+    length_scale : float
+        Of smooth values, in cells.
+    columns : list of names or positions, or None
+        The columns of the grid in the order of the table, the last axis (or the channel) fastest.
+        None: all continuous columns.
+    weight : float
+        Concentration of its weight in a mixture.
+
+    Examples
+    --------
+    >>> Patch((28, 28)).n_columns
+    784
+    >>> Patch(100, values="smooth").max_size
+    (10,)
+    """
+
+    shape: int | Sequence[int]
+    min_size: Sizes = None
+    max_size: Sizes = None
+    channels: int = 1
+    values: Literal["normal", "smooth", "difference"] = "normal"
+    length_scale: float = 2.0
+    columns: Sequence[str] | Sequence[int] | None = None
+    weight: float = 1.0
+    kind: ClassVar[str] = "patch"
+    has_own_columns: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        check_number("weight", self.weight, 0, 1e12)
+        check_number("length_scale", self.length_scale, 0, 1e6, "right")
+        check_choice("values", self.values, PATCH_VALUES)
+        shape = _sizes("shape", self.shape, None)
+        if not 1 <= len(shape) <= MOST_AXES:
+            raise ValueError(f"shape={self.shape!r} must have one, two or three lengths.")
+        most = MAX_SIZES[len(shape)]
+        if len(shape) == 1:
+            most = max(most, math.ceil(LINE_SHARE * shape[0]))
+        largest = _sizes("max_size", self.max_size, tuple(min(most, n) for n in shape))
+        smallest = _sizes("min_size", self.min_size, tuple(min(2, n) for n in largest))
+        for name, value in (
+            *(("shape", shape), ("min_size", smallest), ("max_size", largest)),
+            *(("channels", check_count("channels", self.channels, 1)),),
+            *(("columns", None if self.columns is None else _check_columns(self.columns)),),
+        ):
+            object.__setattr__(self, name, value)
+        self._check_sizes(shape, smallest, largest)
+
+    def _check_sizes(
+        self, shape: tuple[int, ...], smallest: tuple[int, ...], largest: tuple[int, ...]
+    ) -> None:
+        for name, sizes in (("min_size", smallest), ("max_size", largest)):
+            if len(sizes) != len(shape) or any(a > b for a, b in zip(sizes, shape, strict=True)):
+                raise ValueError(
+                    f"{name}={sizes} does not fit the shape {shape}: pass one number, or one per "
+                    "axis, each at most the length of the axis."
+                )
+        if any(a > b for a, b in zip(smallest, largest, strict=True)):
+            raise ValueError(f"min_size={smallest} must not be larger than max_size={largest}.")
+        n_cells = math.prod(largest) * self.channels
+        if n_cells > MOST_CELLS:
+            raise ValueError(
+                f"max_size={largest} makes patches of {n_cells} columns: at most {MOST_CELLS} are "
+                "possible."
+            )
+        if self.values == "difference" and max(smallest) < 2:
+            raise ValueError('values="difference" needs a min_size of at least 2 along one axis.')
+
+    def __repr__(self) -> str:
+        return f"Patch({self.shape}{_short_repr(self, Patch(self.shape), ', ')[6:]}"
+
+    @property
+    def grid(self) -> tuple[int, ...]:
+        """The shape of one row of an array: the cells, and the channels if there are several."""
+        assert isinstance(self.shape, tuple)
+        return (*self.shape, self.channels) if self.channels > 1 else self.shape
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the grid has."""
+        return math.prod(self.grid)
+
+    def to_core(self, table: TableColumns, rest: list[int]) -> dict[str, Any]:  # noqa: ARG002
+        """Return the settings of the engine."""
+        columns = _find(self.columns, table, ordered=True)
+        columns = columns or list(range(table.kinds.count("continuous")))
+        if len(columns) != self.n_columns:
+            have = "its columns are" if self.columns is not None else "X has"
+            raise ValueError(
+                f"directions: a Patch of shape {self.grid} needs {self.n_columns} continuous "
+                f"columns, but {have} {len(columns)}: correct the shape, or name the columns of "
+                "the image with columns=."
+            )
+        assert isinstance(self.min_size, tuple)
+        assert isinstance(self.max_size, tuple)
+        run = self.channels > 1
+        return {
+            "kind": self.kind,
+            "concentration": float(self.weight),
+            "columns": columns,
+            "shape": list(self.grid),
+            "least": [*self.min_size, *([1] if run else [])],
+            "most": [*self.max_size, *([self.channels] if run else [])],
+            "values": self.values,
+            "length_scale": float(self.length_scale),
+        }
+
+
+Direction = Sparse | Groups | Patch
+DIRECTIONS: dict[str, type[Direction]] = {
+    each.kind: each for each in (Sparse, Axis, Signs, Groups, Patch)
+}
+
+
+def check_directions(value: Any) -> tuple[Direction, ...] | None:
+    """Return the components of a mixture, or None."""
+    if value is None:
+        return None
+    given = tuple(value) if isinstance(value, (list, tuple)) else (value,)
+    if not given or not all(isinstance(each, (Sparse, Groups, Patch)) for each in given):
+        names = ", ".join(f"{each.__name__}()" for each in DIRECTIONS.values())
+        raise TypeError(
+            f"directions={value!r} must be None, one of {names} of obliquebart.directions, or a "
+            "list of these."
+        )
+    if len(given) > MOST_COMPONENTS:
+        raise ValueError(
+            f"directions has {len(given)} components: at most {MOST_COMPONENTS} are possible."
+        )
+    return given
+
+
+def grid_of(directions: Sequence[Direction] | None) -> tuple[int, ...] | None:
+    """Return the shape of a row of X if X may be an array of images or curves."""
+    grids = {each.grid for each in directions or () if isinstance(each, Patch)}
+    return grids.pop() if len(grids) == 1 else None
+
+
+def core_directions(
+    directions: Sequence[Direction] | None, table: TableColumns
+) -> list[dict[str, Any]]:
+    """Return the engine's settings of directions; none if they are those of a plain model."""
+    if directions is None:
+        return []
+    components = [each.to_core(table, []) for each in directions if each.has_own_columns]
+    taken = {j for each in components for j in _columns_of(each)}
+    rest = [j for j in range(table.kinds.count("continuous")) if j not in taken]
+    return [each.to_core(table, rest) for each in directions]
+
+
+def theta_columns(components: Sequence[Mapping[str, Any]], p_cont: int) -> int:
+    """Return how many columns are in a rule with probability theta."""
+    with_theta = [each for each in components if each["kind"] in ("sparse", "signs")]
+    return len({j for each in with_theta for j in each["columns"] or range(p_cont)})
+
+
+def to_state(directions: Any) -> list[dict[str, Any]] | None:
+    """Return the parameter `directions` as plain values, for a file."""
+    given = check_directions(directions)
+    if given is None:
+        return None
+    return [
+        {"kind": each.kind, **{f.name: _plain(getattr(each, f.name)) for f in fields(each)}}
+        for each in given
+    ]
+
+
+def from_state(state: Any) -> list[Direction]:
+    """Return the directions that `to_state` wrote, or raise ValueError or TypeError."""
+    if not isinstance(state, list) or not all(isinstance(each, dict) for each in state):
+        raise ValueError("directions must be a list of components")
+    out = []
+    for each in state:
+        values = dict(each)
+        name = values.pop("kind", None)
+        if name not in DIRECTIONS:
+            raise ValueError(f"unknown directions {str(name)[:80]!r}")
+        out.append(DIRECTIONS[name](**values))
+    return out
+
+
+# ---- columns -------------------------------------------------------------------------------------
+
+
+def _columns_of(component: Mapping[str, Any]) -> list[int]:
+    return list(chain(component.get("columns", ()), *component.get("groups", ())))
+
+
+def _find(columns: Any, table: TableColumns, *, ordered: bool = False) -> list[int]:
+    """Return positions among the continuous columns, increasing; none for None."""
+    if columns is None:
+        return []
+    found = [_position(each, table) for each in columns]
+    if len(set(found)) < len(found):
+        raise ValueError("directions: a column is named twice.")
+    categorical = [table.names[j] for j in found if table.kinds[j] != "continuous"]
+    if categorical:
+        raise ValueError(
+            f"directions: column {categorical[0]!r} is categorical, and a direction has continuous "
+            "columns only: leave it out, or convert it to numbers."
+        )
+    if ordered and found != sorted(found):
+        raise ValueError(
+            "directions: the columns of a Patch must be in the order of the table: reorder the "
+            "columns of X."
+        )
+    among = {j: i for i, j in enumerate(_continuous(table))}
+    return sorted(among[j] for j in found)
+
+
+def _continuous(table: TableColumns) -> list[int]:
+    return [j for j, kind in enumerate(table.kinds) if kind == "continuous"]
+
+
+def _position(column: str | int, table: TableColumns) -> int:
+    if isinstance(column, str):
+        if column not in table.names:
+            raise ValueError(f"directions: X has no column {column!r}.")
+        return table.names.index(column)
+    if not 0 <= column < len(table.names):
+        raise ValueError(
+            f"directions: X has {len(table.names)} columns, so there is no column {column}."
+        )
+    return column
+
+
+# ---- values --------------------------------------------------------------------------------------
+
+
+def _check_choice_of_columns(columns: Any) -> Any:
+    return columns if columns is None or columns == "rest" else _check_columns(columns)
+
+
+def _check_columns(columns: Any) -> tuple[str, ...] | tuple[int, ...]:
+    """Return names or positions."""
+    if isinstance(columns, str) or not hasattr(columns, "__iter__"):
+        raise TypeError(f"{columns!r} must be a list of names or positions of columns.")
+    given = tuple(columns)
+    if all(isinstance(each, str) for each in given):
+        return given
+    return tuple(check_count("a position of a column", _python(each), 0) for each in given)
+
+
+def _python(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else value
+
+
+def _sizes(name: str, value: Any, default: tuple[int, ...] | None) -> tuple[int, ...]:
+    """Return one number per axis; a single one is for all of them."""
+    if value is None and default is not None:
+        return default
+    if isinstance(value, (tuple, list)):
+        return tuple(check_count(name, _python(each), 1) for each in value)
+    number = check_count(name, _python(value), 1)
+    return (number,) * (1 if default is None else len(default))
+
+
+def _short_repr(direction: Direction, default: Direction, before: str = "") -> str:
+    """Return a call with what differs from the default."""
+    given = [
+        f"{each.name}={getattr(direction, each.name)!r}"
+        for each in fields(direction)
+        if getattr(direction, each.name) != getattr(default, each.name)
+    ]
+    shown = before * bool(given) + ", ".join(given)
+    return f"{type(direction).__name__}({shown})"
+
+
+def _plain(value: Any) -> Any:
+    return [_plain(each) for each in value] if isinstance(value, tuple) else value

@@ -1,0 +1,134 @@
+"""Directions as users write them: what is refused and how, and what the engine gets."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from obliquebart.directions import Axis, Groups, Patch, Signs, Sparse
+from obliquebart.model.directions import (
+    check_directions,
+    core_directions,
+    from_state,
+    grid_of,
+    theta_columns,
+    to_state,
+)
+from obliquebart.model.parameters import Hyperparameters
+
+TABLE = SimpleNamespace(
+    names=["age", "a", "b", "town", "c", "d"],
+    kinds=["continuous", "continuous", "continuous", "categorical", "continuous", "continuous"],
+)
+
+
+def test_columns_are_numbered_among_the_continuous_ones():
+    patch, sparse = core_directions(
+        [Patch((2, 2), columns=["a", "b", "c", "d"]), Sparse("rest")], TABLE
+    )
+    assert patch["columns"] == [1, 2, 3, 4]
+    assert sparse["columns"] == [0]
+    (groups,) = core_directions([Groups([[5, 0], ["b", "a"]])], TABLE)
+    assert groups["groups"] == [[0, 4], [1, 2]]
+    assert core_directions([Signs(), Axis(["d"])], TABLE)[0]["columns"] == []
+
+
+def test_sizes_by_default():
+    assert Patch((28, 28)).max_size == (5, 5)
+    assert Patch((28, 3)).max_size == (5, 3)
+    assert Patch(200).min_size == (2,)
+    assert Patch(200).max_size == (20,)
+    assert Patch((9, 9, 9)).max_size == (3, 3, 3)
+    assert Patch((1, 8)).min_size == (1, 2)
+    assert Patch((8, 8), 3).min_size == (3, 3)
+
+
+def test_channels_are_another_axis():
+    patch = Patch((2, 2), channels=3)
+    assert patch.grid == (2, 2, 3)
+    table = SimpleNamespace(names=[str(j) for j in range(12)], kinds=["continuous"] * 12)
+    (core,) = core_directions([patch], table)
+    assert core["shape"] == [2, 2, 3]
+    assert core["least"] == [2, 2, 1]
+    assert core["most"] == [2, 2, 3]
+    assert grid_of([patch, Sparse()]) == (2, 2, 3)
+    assert grid_of([patch, Patch(12)]) is None
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: Patch((4, 4), max_size=5), "does not fit the shape"),
+        (lambda: Patch((4, 4), min_size=4, max_size=3), "must not be larger than max_size"),
+        (lambda: Patch((4, 4), min_size=(2, 2, 2)), "one per axis"),
+        (lambda: Patch((2, 2, 2, 2)), "one, two or three lengths"),
+        (lambda: Patch((100, 100), max_size=99), "at most 4096"),
+        (lambda: Patch((4, 4), min_size=1, values="difference"), "min_size of at least 2"),
+        (lambda: Patch((4, 4), values="wavy"), "values='wavy' must be one of"),
+        (lambda: Patch((4, 4), length_scale=0), "length_scale=0 is out of range"),
+        (lambda: Patch(0), "shape=0 is out of range"),
+        (lambda: Groups([]), "at least one group"),
+        (lambda: Groups([[1], []]), "each group a column"),
+        (lambda: Groups([[1]], inclusion=0), "inclusion=0 is out of range"),
+        (lambda: Sparse(weight=-1), "weight=-1 is out of range"),
+        (lambda: core_directions([Sparse(["height"])], TABLE), "X has no column 'height'"),
+        (lambda: core_directions([Sparse(["town"])], TABLE), "'town' is categorical"),
+        (lambda: core_directions([Sparse([6])], TABLE), "there is no column 6"),
+        (lambda: core_directions([Axis(["a", "a"])], TABLE), "named twice"),
+        (lambda: core_directions([Patch(3)], TABLE), "needs 3 continuous columns, but X has 5"),
+        (
+            lambda: core_directions([Patch(2, columns=["b", "a"])], TABLE),
+            "in the order of the table",
+        ),
+        (lambda: core_directions([Patch(5), Signs("rest")], TABLE), "no continuous column is left"),
+        (lambda: check_directions([Sparse()] * 17), "at most 16"),
+    ],
+)
+def test_what_cannot_be_is_refused(make, words):
+    with pytest.raises(ValueError, match=words):
+        make()
+
+
+@pytest.mark.parametrize("value", [3, "patch", [], [Sparse(), None], {"kind": "sparse"}])
+def test_other_types_are_refused(value):
+    with pytest.raises(TypeError, match=r"directions=.* must be None, one of Sparse\(\)"):
+        Hyperparameters(directions=value).validated()
+
+
+def test_plain_directions_are_the_rules_that_they_name():
+    assert Hyperparameters(directions=Sparse(weight=3)).validated().directions is None
+    axis = Hyperparameters(directions=[Axis()]).validated()
+    assert (axis.rules, axis.directions) == ("axis", None)
+    mixed = Hyperparameters(directions=[Sparse(), Axis()]).validated()
+    assert mixed.directions == (Sparse(), Axis())
+    with pytest.raises(ValueError, match=r"use directions=Axis\(\)"):
+        Hyperparameters(rules="axis", directions=Patch(4)).validated()
+
+
+def test_columns_that_theta_decides_about():
+    components = core_directions([Sparse(["a", "b"]), Signs(["b", "c"]), Axis()], TABLE)
+    assert theta_columns(components, 5) == 3
+    assert theta_columns(core_directions([Sparse(), Axis()], TABLE), 5) == 5
+    assert theta_columns(core_directions([Axis(["a"])], TABLE), 5) == 0
+
+
+def test_a_file_gives_the_same_directions():
+    given = [
+        *(Sparse("rest", weight=2.0), Axis(["a"]), Signs(), Groups([["a", "b"], ["c"]], 0.3)),
+        Patch((2, 2), 1, 2, values="smooth", length_scale=1.5, columns=[0, 1, 2, 4]),
+    ]
+    assert from_state(to_state(given)) == given
+    assert to_state(None) is None
+    for wrong in ([{"kind": "waves"}], [{"kind": "axis", "size": 3}], "patch", [3]):
+        with pytest.raises((ValueError, TypeError)):
+            from_state(wrong)
+
+
+def test_directions_are_shown_by_what_was_given():
+    assert repr(Patch((8, 8))) == "Patch((8, 8))"
+    assert repr(Patch((8, 8), 3, values="smooth")) == (
+        "Patch((8, 8), min_size=(3, 3), values='smooth')"
+    )
+    assert repr(Sparse("rest")) == "Sparse(columns='rest')"
+    assert repr(Axis()) == "Axis()"
