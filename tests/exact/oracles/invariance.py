@@ -81,7 +81,7 @@ def draw_y(setup: Setup, fit: np.ndarray, sigma: np.ndarray, rng) -> np.ndarray:
 
 
 def statistics(
-    setup: Setup, arrays: dict, y: np.ndarray, theta, sigma, leaf_sd, weights
+    setup: Setup, arrays: dict, y: np.ndarray, theta, sigma, leaf_sd, weights=None
 ) -> columnar.Statistics:
     """Of the ensemble, of the scales, and of both together with y."""
     table, prior = setup.table, setup.prior

@@ -19,8 +19,8 @@ NOISE = {"sigma": np.array([0.7]), "df": np.array([6.0]), "dispersion": np.array
 COUNTS = ("poisson", "negative_binomial")
 
 
-# The score of a class is a part of a posterior that the engine calls softmax.
-@pytest.mark.parametrize("name", set(LIKELIHOODS) - {"class_score"})
+# The score of a class and the effect of a treatment are parts of posteriors for the engine.
+@pytest.mark.parametrize("name", set(LIKELIHOODS) - {"class_score", "treatment_effect"})
 def test_the_core_knows_the_name(name):
     assert LIKELIHOODS[name].name == name
     assert name in _core.LIKELIHOODS
