@@ -88,6 +88,7 @@ class Diagnostics:
         self.n_chains = posterior.n_chains
         self.n_draws = posterior.n_draws
         self.n_trees = posterior.n_trees
+        self._has_effects = posterior.likelihood.n_treatments > 0
         self.quantities = quantities
         self.acceptance = {
             move: float(np.nanmean(trace[f"accept_{move}"]))
@@ -237,9 +238,11 @@ class ModelSummary:
             varied = [quantity for quantity in diagnostics if not quantity.fixed]
             worst = sorted(varied, key=lambda quantity: -np.nan_to_num(quantity.rhat))
             rows += [[label, *cells(quantity)] for quantity in worst[:N_WORST]]
-        title = next(iter(self.diagnostics.values()))._title
+        first = next(iter(self.diagnostics.values()))
+        # The parts of a causal model are the outcome and its effects, in one chain.
+        each = "" if first._has_effects else " per class"
         return [
-            f"{title} per class; the {N_WORST} quantities with the largest R-hat of each",
+            f"{first._title}{each}; the {N_WORST} quantities with the largest R-hat of each",
             "",
             *aligned([["", *HEADINGS], *rows]),
             "",
