@@ -6,7 +6,7 @@ import math
 import time
 from dataclasses import replace
 from os import PathLike
-from typing import Any, ClassVar, Literal, NamedTuple, TypeVar
+from typing import Any, ClassVar, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
-from obliquebart.causal.design import CausalDesign
+from obliquebart.estimators.arguments import FitOptions, RandomState, ReadData
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.ending import Sampled, interrupted_words, warn_if_out_of_time
 from obliquebart.estimators.explaining import Explaining
@@ -28,7 +28,7 @@ from obliquebart.exceptions import (
     ConstantOutcomeWarning,
     warn_caller,
 )
-from obliquebart.files.checkpoint import Checkpoint, Identity
+from obliquebart.files.checkpoint import Identity
 from obliquebart.likelihood import Likelihood
 from obliquebart.model.calibration import calibrate
 from obliquebart.model.directions import core_directions, grid_of
@@ -39,7 +39,7 @@ from obliquebart.model.parameters import (
     RunLength,
     SweepCost,
 )
-from obliquebart.model.seen_rows import Keys, training_keys
+from obliquebart.model.seen_rows import training_keys
 from obliquebart.model.settings import n_trees_in_all, settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
 from obliquebart.posterior.posterior import Posterior, equal_posteriors
@@ -58,45 +58,11 @@ from obliquebart.validation import (
     effective_jobs,
 )
 
-RandomState = int | np.random.RandomState | None
 Self = TypeVar("Self", bound="ObliqueBART")
 
 # The share of `max_seconds` for estimating the noise; without an estimate the prior is vague.
 NOISE_SHARE = 0.25
 _HYPERPARAMETERS = tuple(Hyperparameters.__dataclass_fields__)
-
-
-class FitOptions(NamedTuple):
-    """How long a fit may take, and where and how often it saves its chains."""
-
-    limit: TimeLimit | None
-    path: str | PathLike[str] | None
-    every: int | None
-
-    def open_checkpoint(
-        self, identity: Identity, seeds: list[int], random_state: RandomState
-    ) -> Checkpoint | None:
-        """Return the checkpoint of a fit, or None if the user wants none."""
-        if self.path is not None:
-            any_seed = random_state is None
-            return Checkpoint(self.path, self.every, identity, seeds, any_seed=any_seed)
-        if self.every is not None:
-            raise ValueError("checkpoint_every requires checkpoint: pass the path of a file.")
-        return None
-
-
-class ReadData(NamedTuple):
-    """The arguments of `fit`, checked and encoded."""
-
-    encoding: Encoding
-    problem: TrainingProblem
-    row_keys: Keys
-    design: CausalDesign | None = None
-
-    @property
-    def chain_encoding(self) -> Encoding:
-        """The encoding of all columns of the chains."""
-        return self.encoding if self.design is None else self.design.wide
 
 
 class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimator):

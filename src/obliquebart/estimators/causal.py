@@ -18,7 +18,8 @@ from obliquebart.causal.design import CausalDesign, check_propensities, propensi
 from obliquebart.causal.effects import effect_posterior, narrow_table
 from obliquebart.causal.propensity import N_FOLDS, Propensity, fit_propensity
 from obliquebart.causal.treatment import KINDS, Treatment
-from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART, RandomState, ReadData
+from obliquebart.estimators.arguments import RandomState, ReadData
+from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART
 from obliquebart.estimators.causal_checks import CausalChecks
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted

@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart.estimators.base import ObliqueBART, RandomState
+from obliquebart.estimators.arguments import RandomState
+from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.explain.evaluation import class_codes

@@ -13,7 +13,8 @@ from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart.estimators.base import ObliqueBART, RandomState, ReadData
+from obliquebart.estimators.arguments import RandomState, ReadData
+from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.predicting_counts import PredictingCounts, column_of_exposures

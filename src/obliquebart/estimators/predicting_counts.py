@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart.estimators.base import RandomState
+from obliquebart.estimators.arguments import RandomState
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.judging import mean_score

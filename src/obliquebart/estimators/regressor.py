@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart.estimators.base import ObliqueBART, RandomState
+from obliquebart.estimators.arguments import RandomState
+from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.simulating import Simulating

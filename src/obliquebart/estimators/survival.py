@@ -12,7 +12,8 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
-from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART, RandomState
+from obliquebart.estimators.arguments import RandomState
+from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.simulating import Simulating
