@@ -37,11 +37,9 @@ class AlignedBuffer {
   using Owner = std::unique_ptr<T, Free>;
 
   static Owner allocate(std::size_t size) {
-    // Whole huge pages, where that takes a third more at most.
-    const bool large = size * sizeof(T) >= kHugePage / 4 * 3;
-    const std::size_t unit = large ? kHugePage : kAlignment;
-    const std::size_t bytes = (size * sizeof(T) + unit - 1) / unit * unit;
-    const std::align_val_t alignment{unit};
+    const std::size_t bytes = (size * sizeof(T) + kAlignment - 1) / kAlignment * kAlignment;
+    const bool large = bytes >= kHugePage;
+    const std::align_val_t alignment{large ? kHugePage : kAlignment};
     void* p = ::operator new(bytes == 0 ? kAlignment : bytes, alignment);
 #ifdef MADV_HUGEPAGE
     // Advice: what the system makes of it does not matter.
