@@ -205,6 +205,8 @@ def _encoded(encoding: Encoding, j: int, values: Sequence[Any]) -> list[float]:
         raise ValueError(
             f"values={tuple(values)!r} must be numbers, as column {name!r}: {error}"
         ) from error
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"values={tuple(values)!r} must be finite numbers.")
     return [float(code) for code in known.apply(np.array(numbers))]
 
 

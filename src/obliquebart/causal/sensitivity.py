@@ -9,6 +9,7 @@ matters is how large the product would have to be.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -195,12 +196,13 @@ def observed_strengths(
     n_columns: int,
     wide: EncodedTable,
     dose: FloatArray,
+    renew: Callable[[EncodedTable], EncodedTable],
     n_jobs: int | None = None,
 ) -> list[Strength]:
     """Return the strength of the first columns, cut in two: at the median, or by the main level.
 
-    `dose` has the treatment of each row in the user's units. Of a dose the difference of shares is
-    per unit, by a straight line.
+    `dose` is 1 in the arm and 0 in the control. `renew` gives rows whose columns were changed the
+    propensities that go with them.
     """
     rows = choose_rows(MAX_ROWS, wide.n_rows)
     few = wide.take(rows)
@@ -214,7 +216,7 @@ def observed_strengths(
             continue
         upper, low, high = cut
         means = [
-            thinned.summarise(few.with_value(int(number), value), n_jobs=n_jobs).mean.mean()
+            thinned.summarise(renew(few.with_value(int(number), value)), n_jobs=n_jobs).mean.mean()
             for value in (low, high)
         ]
         difference = float(centred @ upper / (centred @ centred))

@@ -38,22 +38,19 @@ class Treatment:
     scale: float = 1.0
 
     @classmethod
-    def fit(
-        cls, values: Any, n_rows: int, kind: str = "auto", control: Any = None
-    ) -> tuple[Treatment, NDArray[Any]]:
-        """Learn from the treatments of the training rows; also return them, checked.
+    def fit(cls, labels: NDArray[Any], kind: str = "auto", control: Any = None) -> Treatment:
+        """Learn from the checked treatments of the training rows.
 
         Raises a ValueError that says what is wrong.
         """
         check_choice("treatment_type", kind, KINDS)
-        labels = check_treatment(values, n_rows)
         if kind == "dose" or (kind == "auto" and _is_dose(labels)):
             if control is not None:
                 raise ValueError("control names an arm, but the treatment is a dose: leave it out.")
             doses = _numbers(labels)
             if doses.min() == doses.max():
                 raise ValueError("All rows have the same treatment: there is nothing to compare.")
-            return cls("dose", None, float(doses.mean()), float(doses.std(ddof=1))), doses
+            return cls("dose", None, float(doses.mean()), float(doses.std(ddof=1)))
         arms, counts = np.unique(labels, return_counts=True)
         if len(arms) < 2:
             raise ValueError(
@@ -65,7 +62,7 @@ class Treatment:
                 f"Only one row has the treatment {rare!r}. Leave it out, or if the treatment is a "
                 'number that can be more or less, set treatment_type="dose".'
             )
-        return cls("arms", _control_first(arms, control)), labels
+        return cls("arms", _control_first(arms, control))
 
     @property
     def n_treatments(self) -> int:
@@ -125,8 +122,8 @@ def _numbers(labels: NDArray[Any]) -> FloatArray:
     """Return doses as numbers."""
     if labels.dtype.kind not in "biuf":
         raise ValueError(
-            f"A dose must be a number, and the treatment {labels.tolist()[0]!r} is none: leave "
-            'treatment_type out, or set it to "arms".'
+            f"A dose must be a number, but the treatment {labels.tolist()[0]!r} is text: convert "
+            "the treatments to numbers first."
         )
     return labels.astype(np.float64)
 

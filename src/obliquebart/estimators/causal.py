@@ -46,7 +46,12 @@ from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.frames import column_values, without_column
-from obliquebart.validation import check_choice, check_target_name, count_rows
+from obliquebart.validation import (
+    check_choice,
+    check_target_name,
+    check_treatment,
+    count_rows,
+)
 
 LENGTH = RUN_LENGTHS["regression"]
 OUTCOMES = ("auto", "number", "binary")
@@ -312,15 +317,17 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
             y = y._replace(treatment=column_values(X, column, "treatment"))
             X = without_column(X, column)
         n_rows = count_rows(X, owner)
-        if y.design is None:
-            treatment, labels = Treatment.fit(
-                y.treatment, n_rows, self.treatment_type, self.control
-            )
-        else:
-            treatment, labels = y.design.treatment, y.treatment
-        doses = treatment.encode(labels, n_rows)
+        labels = check_treatment(y.treatment, n_rows)
         plain = self._choose_likelihood(y.y)
         rows, values, weights, _ = plain.read(y.y, sample_weight, n_rows)
+        # Rows of weight zero have no say in what the treatments are.
+        labels = labels if rows is None else labels[rows]
+        treatment = (
+            Treatment.fit(labels, self.treatment_type, self.control)
+            if y.design is None
+            else y.design.treatment
+        )
+        used = treatment.encode(labels, len(labels))
         if plain.has_classes and len(np.unique(values)) > 2:
             raise ValueError(
                 f"y has {len(np.unique(values))} classes, but effects are on numbers or on the "
@@ -335,7 +342,6 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
             owner=owner,
         )
         encoding = replace(encoding, left_out=column)
-        used = doses if rows is None else doses[:, rows]
         given = y.propensity
         if given is not None:
             given = check_propensities(given, treatment, n_rows)

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.causal.design import check_propensities
-from obliquebart.causal.effects import log_densities
+from obliquebart.causal.effects import log_densities, narrow_table
 from obliquebart.causal.overlap import (
     FEWEST_FITTED,
     FEWEST_WARNED,
@@ -33,6 +33,7 @@ from obliquebart.explain.importance import (
     column_importance,
 )
 from obliquebart.sampling.run import new_seed
+from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_count, check_labels, check_seed, check_weights
 
 FloatArray = NDArray[np.float64]
@@ -56,7 +57,8 @@ class CausalChecks(CausalAnswers):
         one in fifty, have similar propensities: they differ by at most 0.1, and by at most a
         factor of three. `fit` warns if more than 20% of the rows have none.
         Propensities fitted to the same few rows exaggerate the differences, so with
-        ``propensity="fitted"`` it does so from 200 rows on only.
+        ``propensity="fitted"`` it does so from 200 rows on only. Numbers of training rows do not
+        count those of weight zero.
 
         Parameters
         ----------
@@ -96,7 +98,7 @@ class CausalChecks(CausalAnswers):
             warn_caller(
                 f"{found.in_words()} Their effects come from the model and its prior more than "
                 "from data. Look at plots.overlap(model), and leave such rows out, or ask about "
-                "the others: model.ate(X[rows]).",
+                "the other rows alone: pass them to model.ate.",
                 OverlapWarning,
             )
 
@@ -161,8 +163,12 @@ class CausalChecks(CausalAnswers):
         -----
         This is a simple bound (Lin, Psaty and Kronmal 1998). It assumes that shift and difference
         are the same at all values of the columns. For binary outcomes the shift is a difference of
-        probabilities. Of a dose, the difference is per unit.
+        probabilities. It is about arms, not doses. Observed columns are compared with their
+        propensities estimated anew; propensities that `fit` was given stay what they are, and the
+        columns then look weaker.
         """
+        if self.treatment_.arms is None:
+            raise ValueError("sensitivity() compares arms, but the treatment is a dose.")
         effect = self.ate(
             X, arm=arm, coverage=coverage, sample_weight=sample_weight, propensity=propensity
         )
@@ -175,12 +181,21 @@ class CausalChecks(CausalAnswers):
             design.wide,
             len(self._fitted.encoding.columns),
             wide.take(np.flatnonzero(rows)),
-            doses[k, rows] * self.treatment_.scale,
+            doses[k, rows],
+            self._with_own_propensities,
             self.n_jobs,
         )
         return sensitivity_of(
             effect, observed, 1.0 if self._fitted.likelihood.has_classes else np.inf
         )
+
+    def _with_own_propensities(self, wide: EncodedTable) -> EncodedTable:
+        """Return rows with the propensities that follow from their columns, if these are known."""
+        design = self._design
+        if design.propensity is None:
+            return wide
+        narrow = narrow_table(wide, next(iter(self.effects_.values())))
+        return design.widen(narrow, design.propensities(narrow, None, self.n_jobs))
 
     @documented
     def log_score(

@@ -20,7 +20,7 @@ from obliquebart.posterior.posterior import Posterior
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.frames import column_values
 from obliquebart.table.scaling import ColumnScale
-from obliquebart.validation import check_number, check_weights
+from obliquebart.validation import check_number, check_weights, count_rows
 
 FloatArray = NDArray[np.float64]
 Dose = tuple[float, float] | None
@@ -149,7 +149,7 @@ class CausalRows:
             raise ValueError("Pass the treatments of the rows of X with treatment=.")
         if treatment is None or isinstance(treatment, str):
             treatment = column_values(X, treatment or str(left_out), "treatment")
-        return self.treatment_.encode(treatment, len(treatment))
+        return self.treatment_.encode(treatment, count_rows(X, type(self).__name__))
 
     def _propensities(self, X: Any, propensity: Any = None) -> FloatArray:
         """Return the propensities of rows as the model has them, shape (n_treatments, n)."""

@@ -69,7 +69,8 @@ class ArmStudy(NamedTuple):
     importance: ImportanceTable
     groups: list[SubgroupEffects]
     policy: PolicyValue
-    sensitivity: Sensitivity
+    sensitivity: Sensitivity | None
+    """None for a dose."""
 
 
 class CausalStudy(NamedTuple):
@@ -123,7 +124,7 @@ def _study(model: Any, X: Any, arm: Any, name: str, treatment: Any, propensity: 
         importance=importance,
         groups=[model.effect_by(X, column, **given) for column in some],
         policy=model.policy_value(X, **given),
-        sensitivity=model.sensitivity(X, treatment, **given),
+        sensitivity=model.sensitivity(X, treatment, **given) if has_arms else None,
     )
 
 
@@ -301,13 +302,15 @@ def _trust(study: CausalStudy) -> Part:
                 f"Posterior interval {interval_text(average.low, average.high)}.",
             )
         )
-        drawn.append(
-            _picture(
-                f"sensitivity{i}",
-                partial(plots.sensitivity, arm.sensitivity),
-                f"What a confounder would leave of the effect.{of} {arm.sensitivity.in_words()}",
+        found = arm.sensitivity
+        if found is not None:
+            drawn.append(
+                _picture(
+                    f"sensitivity{i}",
+                    partial(plots.sensitivity, found),
+                    f"What a confounder would leave of the effect.{of} {found.in_words()}",
+                )
             )
-        )
     return Part("trust", "Trust", "How far can it be trusted?", body + gallery(drawn))
 
 

@@ -191,3 +191,36 @@ def test_models_without_training_data_say_so(tmp_path):
         _ = model.feature_importances_
     assert model.att(X, Z).n_rows == Z.sum()
     assert model.prior_ate(X, n_draws=5).shape == (5,)
+
+
+def test_an_arm_whose_rows_have_no_weight_is_no_arm():
+    with pytest.raises(ValueError, match="there is nothing to compare"):
+        causal_model().fit(X, Y, Z, np.where(Z == 1, 0.0, 1.0))
+
+
+def test_treatments_of_rows_must_be_as_many_as_rows():
+    model = causal_model().fit(X, Y, Z)
+    for wrong in ([1], Z[:10]):
+        with pytest.raises(ValueError, match="treatment has shape"):
+            model.att(X, wrong)
+        with pytest.raises(ValueError, match="treatment has shape"):
+            model.sensitivity(X, wrong)
+
+
+def test_the_strength_of_a_column_has_what_goes_through_the_propensity():
+    table, treated, outcome = treated_table(400, seed=5)
+    model = causal_model(n_trees=30, n_burn=200, n_draws=100).fit(table, outcome, treated)
+    (found,) = [each for each in model.sensitivity().observed if each.column == "a"]
+    median = table["a"].median()
+    low, high = (
+        table["a"][table["a"] <= median].median(),
+        table["a"][table["a"] > median].median(),
+    )
+    means = [model.predict(table.assign(a=value), 0).mean() for value in (low, high)]
+    assert found.shift == pytest.approx(means[1] - means[0], rel=0.1)
+
+
+def test_a_dose_has_no_sensitivity():
+    model = causal_model(treatment_type="dose").fit(X, Y, np.linspace(0, 3, len(Y)))
+    with pytest.raises(ValueError, match="compares arms"):
+        model.sensitivity()
