@@ -31,7 +31,7 @@ from obliquebart.exceptions import (
 from obliquebart.files.checkpoint import Identity
 from obliquebart.likelihood import Likelihood
 from obliquebart.model.calibration import calibrate
-from obliquebart.model.directions import core_directions, grid_of
+from obliquebart.model.directions import core_directions, grid_of, warn_of_unused
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
     CheckedHyperparameters,
@@ -207,6 +207,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         read = self._read(parameters, X, y, sample_weight)
         encoding, problem = read.encoding, read.problem
         directions = core_directions(parameters.directions, encoding)
+        warn_of_unused(directions, encoding)
         parameters = replace(parameters, core_directions=directions)
         outcome = problem.outcome
         class_weights = self._class_weights(outcome)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol
 
+from obliquebart.exceptions import warn_caller
 from obliquebart.validation import check_choice, check_count, check_number
 
 # Names or positions of columns; None is all continuous ones, "rest" those that no patch and no
@@ -333,6 +334,21 @@ def core_directions(
     taken = {j for each in components for j in _columns_of(each)}
     rest = [j for j in range(table.kinds.count("continuous")) if j not in taken]
     return [each.to_core(table, rest) for each in directions]
+
+
+def warn_of_unused(components: list[dict[str, Any]], table: TableColumns) -> None:
+    """Warn of continuous columns that no component has, so that no rule uses them."""
+    used = {j for each in components for j in _columns_of(each)}
+    if not all(_columns_of(each) for each in components) or not components:
+        return  # a component without columns of its own has all of them
+    names = [n for n, kind in zip(table.names, table.kinds, strict=True) if kind == "continuous"]
+    unused = [name for j, name in enumerate(names) if j not in used]
+    if unused:
+        shown = ", ".join(map(repr, unused[:5])) + (", …" if len(unused) > 5 else "")
+        warn_caller(
+            f"No component of directions has the columns {shown}, so no rule uses them. To use "
+            'them too, add Sparse(columns="rest") to a list of directions.'
+        )
 
 
 def theta_columns(components: Sequence[Mapping[str, Any]], p_cont: int) -> int:

@@ -195,3 +195,9 @@ def test_curves():
     model = regressor(Patch(40, 4, 8, values="smooth", length_scale=4.0)).fit(curves, height)
     assert model.posterior_.encoding.names[3] == "point[3]"
     assert np.corrcoef(model.predict(curves), height)[0, 1] > 0.8
+
+
+def test_columns_that_no_component_has_are_named():
+    table = pd.DataFrame(np.random.default_rng(0).normal(size=(40, 3)), columns=list("abc"))
+    with pytest.warns(UserWarning, match="No component of directions has the columns 'c'"):
+        ObliqueBARTRegressor(**SHORT, directions=Groups([["a", "b"]])).fit(table, table["c"])
