@@ -26,7 +26,7 @@ cps = cps_mixtape.load_pandas().data.drop(columns="data_id")
 # marriage, no degree, earnings in 1974 and 1975. The lot makes the difference of means, 1,794
 # dollars, an unbiased estimate. As nobody chose, the model needs no propensities.
 #
-# Earnings have a long tail. The noise is normal by default, which makes the effect that on the mean;
+# Earnings have a long tail. The noise is normal by default, so the effect is that on the mean;
 # Student's t noise (``noise="student_t"``) would count the best earners less.
 
 settings = {"n_chains": 4, "n_draws": 250, "progress": False}

@@ -76,6 +76,6 @@ regression = ObliqueBARTRegressor(**settings, noise_df=math.inf, progress=False)
 print(average_difference(regression, X, "quit", ("no", "yes")))
 
 # %%
-# The noise matters. Some people lost or gained 30 kg and more. With Student's t noise
-# (``noise="student_t"``), they count less, and the effect is about 0.4 kg smaller: less that on the
-# mean, and more that on a typical person.
+# The noise matters. Some people lost or gained 30 kg and more. With Student's t noise they count
+# less: with the tails that a regression chooses for such data, the effect is about 0.4 kg smaller,
+# less that on the mean, and more that on a typical person.
