@@ -9,7 +9,6 @@ whether a statistician would have found the same answer. We do the same. The dat
 Dehejia and Wahba (1999), from the package ``causaldata``: ``pip install causaldata``.
 """
 
-import math
 import warnings
 
 import matplotlib.pyplot as plt
@@ -27,10 +26,10 @@ cps = cps_mixtape.load_pandas().data.drop(columns="data_id")
 # marriage, no degree, earnings in 1974 and 1975. The lot makes the difference of means, 1,794
 # dollars, an unbiased estimate. As nobody chose, the model needs no propensities.
 #
-# Earnings have a long tail. Normal noise (``noise_df=math.inf``) makes the effect that on the mean;
-# Student's t noise would count the best earners less.
+# Earnings have a long tail. The noise is normal by default, so the effect is that on the mean;
+# Student's t noise (``noise="student_t"``) would count the best earners less.
 
-settings = {"n_chains": 4, "n_draws": 250, "noise_df": math.inf, "progress": False}
+settings = {"n_chains": 4, "n_draws": 250, "progress": False}
 
 
 def fit(table, **parameters):

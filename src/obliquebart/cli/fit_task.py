@@ -16,7 +16,7 @@ from obliquebart.cli.causal import TreatmentOptions
 from obliquebart.cli.datafile import DataFile, FileError
 from obliquebart.cli.screen import plain_table
 from obliquebart.cli.write_table import NamedArrays
-from obliquebart.display.numbers import plain
+from obliquebart.display.numbers import counted, plain
 from obliquebart.estimators import (
     ObliqueBART,
     ObliqueBARTCausal,
@@ -135,7 +135,7 @@ class FitTask:
             words += f" Treatment {treatment!r}."
         if self.n_dropped:
             what = "target" if treatment is None else "target or treatment"
-            words += f" Dropped {self.n_dropped} rows with a missing {what}."
+            words += f" Dropped {counted(self.n_dropped, 'row')} with a missing {what}."
         return words
 
     def table_of_types(self) -> RichTable:

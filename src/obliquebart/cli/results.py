@@ -67,7 +67,11 @@ def summary_parts(summary: ModelSummary) -> list[Table | str]:
     """Return the tables and the verdict."""
     parts: list[Table | str] = []
     for label, diagnostics in summary.diagnostics.items():
-        parts.append(diagnostics_table(diagnostics, f"{label}: " if label else ""))
+        title = f"{label}: " if label else ""
+        if len(diagnostics):
+            parts.append(diagnostics_table(diagnostics, title))
+        else:
+            parts.append(f"{title}{diagnostics.title}")
         shares = [f"{move} {share:.0%}" for move, share in diagnostics.acceptance.items()]
         if shares:
             parts.append(f"Accepted moves: {', '.join(shares)}.")

@@ -173,8 +173,7 @@ class _WarningsOnce:
 
 def diagnostics_table(diagnostics: Diagnostics, title: str = "") -> Table:
     """Return R-hat and effective sample sizes as a table."""
-    heading = f"{diagnostics.n_chains} chains of {diagnostics.n_draws} draws of "
-    table = _new_table(f"{title}{heading}{diagnostics.n_trees} trees")
+    table = _new_table(f"{title}{diagnostics.title}")
     for j, text in enumerate(HEADINGS):
         table.add_column(text, justify="left" if j == 0 else "right", no_wrap=True)
     for quantity in diagnostics:

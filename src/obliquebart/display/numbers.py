@@ -87,6 +87,17 @@ def duration(seconds: float) -> str:
     return f"{minutes} min" if minutes < 90 else f"{minutes / 60.0:.0f} h"
 
 
+def counted(n: int, noun: str) -> str:
+    """Write a number of things, in the singular if there is one.
+
+    Examples
+    --------
+    >>> counted(1, "chain"), counted(8, "chain")
+    ('1 chain', '8 chains')
+    """
+    return f"{n} {noun}{'' if n == 1 else 's'}"
+
+
 def _is_long(value: float) -> bool:
     return SEPARATED_FROM <= abs(value) < LARGEST_PLAIN
 

@@ -305,7 +305,11 @@ def check_directions(value: Any) -> tuple[Direction, ...] | None:
     if value is None:
         return None
     given = tuple(value) if isinstance(value, (list, tuple)) else (value,)
-    if not given or not all(isinstance(each, (Sparse, Groups, Patch)) for each in given):
+    if not given:
+        raise ValueError(
+            "directions is empty: pass None for the default, or at least one component."
+        )
+    if not all(isinstance(each, (Sparse, Groups, Patch)) for each in given):
         names = ", ".join(f"{each.__name__}()" for each in DIRECTIONS.values())
         raise TypeError(
             f"directions={value!r} must be None, one of {names} of obliquebart.directions, or a "

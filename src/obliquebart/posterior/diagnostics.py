@@ -79,6 +79,8 @@ class Diagnostics:
         What the verdict is based on; None without a table.
     n_chains, n_draws, n_trees : int
         Numbers of chains, kept draws per chain, and trees in an ensemble.
+    title : str
+        These numbers in words.
     """
 
     def __init__(
@@ -88,6 +90,7 @@ class Diagnostics:
         self.n_chains = posterior.n_chains
         self.n_draws = posterior.n_draws
         self.n_trees = posterior.n_trees
+        self.title = posterior.in_words()
         self._has_effects = posterior.likelihood.n_treatments > 0
         self.quantities = quantities
         self.acceptance = {
@@ -132,18 +135,14 @@ class Diagnostics:
         """Return non-empty tables of the quantities and the acceptance rates."""
         moves = [[move, f"{share:.0%}"] for move, share in self.acceptance.items()]
         tables = [
-            TextTable(self._title, ["quantity", *HEADINGS[1:]], [*map(cells, self.quantities)]),
+            TextTable(self.title, ["quantity", *HEADINGS[1:]], [*map(cells, self.quantities)]),
             TextTable("Accepted moves", ["move", "accepted"], moves),
         ]
         return [table for table in tables if table.rows]
 
-    @property
-    def _title(self) -> str:
-        return f"{self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees"
-
     def lines(self) -> list[str]:
         """Return the table and the acceptance rates as lines of text."""
-        lines = [self._title]
+        lines = [self.title]
         if self.quantities:
             lines += ["", *aligned([list(HEADINGS), *map(cells, self.quantities)])]
         if self.acceptance:
@@ -242,7 +241,7 @@ class ModelSummary:
         # The parts of a causal model are the outcome and its effects, in one chain.
         each = "" if first._has_effects else " per class"
         return [
-            f"{first._title}{each}; the {N_WORST} quantities with the largest R-hat of each",
+            f"{first.title}{each}; the {N_WORST} quantities with the largest R-hat of each",
             "",
             *aligned([["", *HEADINGS], *rows]),
             "",

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
+from obliquebart.display.numbers import counted
 from obliquebart.likelihood import likelihood_of
 from obliquebart.model.outcome import Outcome, OutcomeScale
 from obliquebart.model.parameters import Schedule
@@ -237,7 +238,8 @@ class Posterior(PosteriorPredictions, PosteriorSummaries):
 
     def in_words(self) -> str:
         """Describe the numbers of chains, draws and trees."""
-        return f"{self.n_chains} chains of {self.n_draws} draws of {self.n_trees} trees"
+        draws, trees = counted(self.n_draws, "draw"), counted(self.n_trees, "tree")
+        return f"{counted(self.n_chains, 'chain')} of {draws} of {trees}"
 
     def __repr__(self) -> str:
         return f"Posterior({self.in_words()}, {self.nbytes / 1e6:.1f} MB)"

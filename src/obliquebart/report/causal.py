@@ -174,10 +174,10 @@ def _headlines(arm: ArmStudy, is_several: bool) -> list[Headline]:
             f"{average.coverage:.0%} interval {interval_text(average.low, average.high)}.",
         ),
         Headline(
-            f"Surely positive{of}",
+            f"Clearly positive{of}",
             f"{positive:.0%}",
             f"of the rows: there the effect is above zero with at least {SURE:.0%} probability. "
-            f"It is surely negative for {negative:.0%}.",
+            f"It is clearly negative for {negative:.0%}.",
         ),
     ]
 

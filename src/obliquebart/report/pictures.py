@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from obliquebart import plots
-from obliquebart.display.numbers import plain
+from obliquebart.display.numbers import counted, plain
 from obliquebart.explain.effects import Effect
 from obliquebart.explain.evaluation import (
     ClassEvaluation,
@@ -58,7 +58,8 @@ def trace(posterior: Posterior, diagnostics: Diagnostics, key: str, target: str)
         axes = figure.subplots(len(names), 1, squeeze=False)[:, 0]
         draw_traces(list(axes), posterior, names, target)
     worst = max((q.rhat for q in diagnostics if not q.fixed), default=float("nan"))
-    alt = f"Traces of {', '.join(names)}, {posterior.n_chains} chains; largest R-hat {worst:.3f}."
+    chains = counted(posterior.n_chains, "chain")
+    alt = f"Traces of {', '.join(names)}, {chains}; largest R-hat {worst:.3f}."
     caption = "Traces. Chains that agree look like one band, without a trend."
     return Picture(to_svg(figure, key, alt), caption)
 

@@ -17,7 +17,7 @@ from rich.progress import (
 )
 
 from obliquebart.display.notebook import LiveOutput
-from obliquebart.display.numbers import duration
+from obliquebart.display.numbers import counted, duration
 from obliquebart.display.tables import NOTEBOOK_STYLE, escape
 
 # A notebook saves every output that it is sent; more often than this nobody sees.
@@ -114,7 +114,7 @@ class NotebookBoard:
         if min(done, default=total) < total:
             swept = f"stopped after {min(done):,} to {max(done):,} of {swept}"
         title = self._lines[0].name.removesuffix("chain 1") if self._lines else ""
-        chains = f"{len(self._lines)} chain{'' if len(self._lines) == 1 else 's'}"
+        chains = counted(len(self._lines), "chain")
         took = duration(time.monotonic() - self._began)
         self._put(f"<p>{escape(f'{title}{chains}, {swept}, {took}.')}</p>")
 

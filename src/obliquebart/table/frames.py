@@ -25,6 +25,11 @@ from obliquebart.table.columns import (
     SeriesColumn,
 )
 
+IMAGES_HINT = (
+    "Flatten images and curves with X.reshape(len(X), -1), or set directions=Patch(...) in an "
+    "estimator that has this parameter."
+)
+
 
 @dataclass(frozen=True)
 class Table:
@@ -109,9 +114,13 @@ def _flat(X: Any, grid: tuple[int, ...]) -> Any:
     if not isinstance(shape, tuple) or len(shape) <= 2:
         return X
     if tuple(shape[1:]) != grid:
+        has_channels = tuple(shape[1:-1]) == grid
+        remedy = (
+            f"set channels={shape[-1]} in Patch" if has_channels else "correct the shape of Patch"
+        )
         raise ValueError(
             f"X has shape {tuple(shape)}, but a row of X has the shape {grid} in directions: pass "
-            f"an array of shape (n, {', '.join(map(str, grid))}), or correct the shape of Patch."
+            f"an array of shape (n, {', '.join(map(str, grid))}), or {remedy}."
         )
     return X.reshape(shape[0], -1)
 
@@ -194,6 +203,8 @@ def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
             _plain_array(X), dtype=None, ensure_all_finite=False, input_name="X", estimator=owner
         )
     except ValueError as error:
+        if str(error).startswith("Found array with dim"):
+            raise ValueError(f"{error} {IMAGES_HINT}") from None
         if not str(error).startswith("Complex data"):
             raise
         # scikit-learn's message would print the whole array

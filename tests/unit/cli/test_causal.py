@@ -43,7 +43,7 @@ def test_fit_says_what_the_treatment_does(folder, tmp_path):
     assert "Average effect of 1 against 0 on y" in shown
     said = " ".join(result.stderr.split())
     assert "Treatment 'z'" in said
-    assert "Dropped 1 rows with a missing target or treatment" in said
+    assert "Dropped 1 row with a missing target or treatment" in said
     kept = np.setdiff1d(np.arange(80), [4])
     model = obliquebart.load(tmp_path / "m.obart")
     again = obliquebart.ObliqueBARTCausal(**model.get_params())
@@ -119,3 +119,11 @@ def test_mistakes(folder, name):
     words, message = MISTAKES[name]
     result = run(*words.format(data=folder / "data.csv").split(), code=1)
     assert message in " ".join(result.stderr.split())
+
+
+def test_summary_without_rows_has_no_empty_table(folder, tmp_path):
+    words = ["-t", "y", "--treatment", "z", *DROP, "--set", "rules=axis", "-q"]
+    run("fit", folder / "data.csv", *words, "-o", tmp_path / "m.obart", *QUICK)
+    shown = run("summary", tmp_path / "m.obart").stdout
+    assert shown.count("R-hat") == 1
+    assert "effect, 1 against 0: 2 chains of" in shown

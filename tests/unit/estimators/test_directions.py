@@ -182,8 +182,11 @@ def test_images_of_another_shape_are_refused():
         fitted().predict(x.reshape(-1, 6, 5))
     with pytest.raises(ValueError, match="needs 36 continuous columns, but X has 30"):
         regressor(Patch((6, 6))).fit(x.reshape(len(x), -1), y)
-    with pytest.raises(ValueError, match=r"dim 3"):
+    with pytest.raises(ValueError, match=r"dim 3.* or set directions=Patch\(...\)"):
         regressor(None).fit(x, y)
+    colours = np.stack([x, x, x], axis=-1)
+    with pytest.raises(ValueError, match=r"or set channels=3 in Patch"):
+        regressor(Patch((5, 6))).fit(colours, y)
 
 
 def test_curves():

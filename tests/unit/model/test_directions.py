@@ -83,6 +83,7 @@ def test_channels_are_another_axis():
         ),
         (lambda: core_directions([Patch(5), Signs("rest")], TABLE), "no continuous column is left"),
         (lambda: check_directions([Sparse()] * 17), "at most 16"),
+        (lambda: check_directions([]), "directions is empty: pass None"),
     ],
 )
 def test_what_cannot_be_is_refused(make, words):
@@ -90,7 +91,7 @@ def test_what_cannot_be_is_refused(make, words):
         make()
 
 
-@pytest.mark.parametrize("value", [3, "patch", [], [Sparse(), None], {"kind": "sparse"}])
+@pytest.mark.parametrize("value", [3, "patch", [Sparse(), None], {"kind": "sparse"}])
 def test_other_types_are_refused(value):
     with pytest.raises(TypeError, match=r"directions=.* must be None, one of Sparse\(\)"):
         Hyperparameters(directions=value).validated()

@@ -33,6 +33,9 @@ class FakePosterior:
         self.settings = settings
         self.n_chains, self.n_draws = chains.shape
 
+    def in_words(self):
+        return f"{self.n_chains} chains"
+
 
 def slow_chains(rng, n_draws, memory):
     steps = rng.normal(size=(4, n_draws + 500))
