@@ -152,7 +152,7 @@ def average_difference(
     check_is_fitted(model)
     fitted = model._fitted
     if fitted.design is not None:
-        raise ValueError("This is a causal model, whose treatment is no column: use model.ate().")
+        raise ValueError("This is a causal model, which has no treatment column: use model.ate().")
     if fitted.likelihood.task == "survival":
         raise ValueError("average_difference is for numbers, counts and classes, not for times.")
     if not fitted.posteriors:

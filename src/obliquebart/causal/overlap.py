@@ -99,8 +99,8 @@ class Overlap(ShowsTables):
         more = ", …" if len(rows) > SHOWN_ROWS else ""
         return (
             f"{len(rows):,} of {n_rows:,} rows ({self.share:.1%}) have no counterparts in another "
-            f"arm ({', '.join(by_arm)}): hardly any of its rows have similar propensities. Rows "
-            f"{shown}{more}."
+            f"arm ({', '.join(by_arm)}): hardly any rows of that arm have similar propensities. "
+            f"Rows {shown}{more}."
         )
 
     def _parts(self) -> list[TextTable | str]:
