@@ -4,7 +4,7 @@ Three functions of ten uniform columns on the log scale, counts of a mean of abo
 Poisson and negative binomial (dispersion 0.5), with exposures between 0.2 and 5; default fits of
 500 rows, 1,000 new rows. An interval of counts holds whole counts, so at least 90% is right.
 
-    python benchmarks/counts_coverage.py [--repeats 3] [--out FILE]
+    python benchmarks/counts_coverage.py [--repeats 3] [--jobs 1] [--out FILE]
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import joblib
 import numpy as np
 import timing
 from intervals import FUNCTIONS
@@ -75,11 +76,15 @@ def measure(shape: str, mean: float, distribution: str, seed: int) -> dict[str, 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1, help="fits at a time")
     parser.add_argument("--out", type=Path, default=timing.RESULTS)
     options = parser.parse_args()
     about = describe()
     cases = itertools.product(SHAPES, MEANS, ("poisson", "negative_binomial"))
-    rows = [measure(*case, seed) for case in cases for seed in range(options.repeats)]
+    # A fit of its own process each, so that several can run at a time.
+    rows = joblib.Parallel(n_jobs=options.jobs)(
+        joblib.delayed(measure)(*case, seed) for case in cases for seed in range(options.repeats)
+    )
     print_table(rows)
     for key in ("of the mean", "of counts"):
         print(f"90% intervals {key} hold {np.mean([row[key] for row in rows]):.3f} on average")
