@@ -29,10 +29,13 @@ class Backend {
   // Codes of whole trees. `counts` has an entry for each rule, tree after tree.
   virtual void rebuild(std::span<const RebuildTask> trees, RightCounts* counts) = 0;
   virtual PassSums apply_and_sum(const PassTask& task) = 0;
-  // sum[i] += table[code[i]] for whole groups of rows. A table is wide if it has more than
-  // kNarrowCodes codes.
-  virtual void accumulate(double* sum, const std::uint8_t* code, const float* table, bool wide,
-                          std::int64_t n_groups) = 0;
+
+  // Ends early once `stop` (or null) is set; the residual is then worthless.
+  virtual void refresh(const RefreshTask& task, const std::atomic<bool>* stop) = 0;
+  // f = t - r becomes factor times f.
+  virtual void scale_fit(const double* target, double factor, float* residual) = 0;
+  virtual double weighted_squares(const FitRows& rows) = 0;  // of w r^2
+  virtual FitSums fit_sums(const FitRows& rows) = 0;
 };
 
 // A backend for tables of so many rows. Throws std::invalid_argument for an unknown name.

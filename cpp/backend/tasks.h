@@ -107,4 +107,32 @@ struct PassTask {
   CellSums sum;
 };
 
+// What the trees are to explain and what they leave of it. Padding rows have a residual of 0.
+struct FitRows {
+  const float* residual;
+  const float* weight;  // or null
+  const double* target;
+};
+
+// Sums over the rows of targets t, residuals r and f = t - r.
+struct FitSums {
+  double target_fit = 0.0, fit_fit = 0.0;  // of w t f and w f^2
+};
+
+// The terms that a tree gives to its rows.
+struct TreeTerms {
+  const std::uint8_t* code;
+  const float* terms;  // by code: kTableSize entries if wide, else kNarrowCodes + 1
+  bool wide;           // more than kNarrowCodes codes
+};
+
+// The residual from scratch: what is left of the target when the terms of all trees are taken from
+// it, or the target times the exponential of their sum.
+struct RefreshTask {
+  Combine combine;
+  float* residual;
+  const double* target;
+  std::span<const TreeTerms> trees;
+};
+
 }  // namespace obart

@@ -75,9 +75,10 @@ void RoutePlan::clear(std::size_t n_terms) {
   if (terms.capacity() < n_terms) terms.reserve(2 * n_terms);
 }
 
-Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, bool has_rows)
+Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, Backend* where)
     : data(table.without_last(given.hidden_columns)),
       settings(given),
+      backend(where),
       trees(static_cast<std::size_t>(settings.n_trees), Tree(data.n_rows())),
       leaf_sd(settings.leaf.leaf_sd),
       direction_weights(first_direction_weights(settings.rules.directions)),
@@ -93,7 +94,7 @@ Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, bool has_ro
         for (Tree& tree : trees) tree.leaf_node(0).output = Leaf::kFirstOutput;
       },
       leaf_model);
-  if (!has_rows) return;
+  if (backend == nullptr) return;
   reserve();
   // All trees are a root, whose leaf has code 0.
   code = AlignedBuffer<std::uint8_t>(trees.size() * n_padded(), kPaddingCode);
@@ -121,6 +122,8 @@ void Ensemble::reserve() {
   const std::size_t n_trees = trees.size();
   for (Tree& tree : trees) tree.reserve(most_leaves());
   plan.tasks.reserve(n_trees);
+  tree_terms.reserve(n_trees);
+  terms.resize(n_trees * kTableSize);
   plan.terms.reserve(n_trees * std::min<std::size_t>(rule_counts.n_nonzero.size(), 64));
   const std::uint32_t n_words = std::max(most_level_words(data.n_levels()), 1U);
   pools.phi.reserve(n_trees * 64, n_trees * 8);
@@ -171,33 +174,28 @@ void Ensemble::add_route_task(std::size_t m, const Rule& rule, std::uint8_t left
   plan.tasks.push_back(task);
 }
 
-void Ensemble::refresh_residual(Backend& backend, const std::atomic<bool>* stop) {
-  std::visit([&]<class Leaf>(const Leaf&) { refresh_as<Leaf>(backend, stop); }, leaf_model);
+void Ensemble::refresh_residual(const std::atomic<bool>* stop) {
+  std::visit(
+      [&]<class Leaf>(const Leaf&) {
+        tree_terms.clear();
+        for (std::size_t m = 0; m < trees.size(); ++m) {
+          const Tree& tree = trees[m];
+          const bool wide = tree.n_leaves() > kNarrowCodes;
+          float* table = terms.data() + m * kTableSize;
+          for (int c = 0; c < tree.n_leaves(); ++c) table[c] = Leaf::term(tree.leaf_node(c).output);
+          table[wide ? kPaddingCode : kNarrowCodes] = 0.0F;
+          tree_terms.push_back({codes(m), table, wide});
+        }
+        backend->refresh({Leaf::kCombine, residual.data(), target.data(), tree_terms}, stop);
+      },
+      leaf_model);
 }
 
-template <class Leaf>
-void Ensemble::refresh_as(Backend& backend, const std::atomic<bool>* stop) {
-  float table[kTableSize] = {};
-  double sum[kBlockRows];
-  for (std::int64_t block = 0; block < data.n_blocks(); ++block) {
-    if (stop != nullptr && stop->load(std::memory_order_relaxed)) return;
-    const std::int64_t row = block * kBlockRows;
-    const std::int64_t n = std::min(kBlockRows, data.n_padded() - row);
-    std::fill_n(sum, n, 0.0);
-    for (std::size_t m = 0; m < trees.size(); ++m) {
-      const Tree& tree = trees[m];
-      const bool wide = tree.n_leaves() > kNarrowCodes;
-      for (int c = 0; c < tree.n_leaves(); ++c) table[c] = Leaf::term(tree.leaf_node(c).output);
-      if (!wide) table[kNarrowCodes] = 0.0F;
-      backend.accumulate(sum, codes(m) + row, table, wide, n / kGroupRows);
-    }
-    for (std::int64_t i = 0; i < n; ++i) {
-      const auto at = static_cast<std::size_t>(row + i);
-      residual[at] =
-          row + i < data.n_rows() ? static_cast<float>(Leaf::residual(target[at], sum[i])) : 0.0F;
-    }
-  }
-}
+FitRows Ensemble::fit_rows() const { return {residual.data(), weights(), target.data()}; }
+
+double Ensemble::weighted_squares() const { return backend->weighted_squares(fit_rows()); }
+
+FitSums Ensemble::fit_sums() const { return backend->fit_sums(fit_rows()); }
 
 void Ensemble::scale_terms(double factor) {
   const bool is_product = std::visit(
@@ -228,11 +226,7 @@ void Ensemble::scale_outputs(double factor) {
       float& output = tree.leaf_node(c).output;
       output = static_cast<float>(static_cast<double>(output) * factor);
     }
-  for (std::int64_t i = 0; i < data.n_rows(); ++i) {
-    const auto row = static_cast<std::size_t>(i);
-    const double f = target[row] - static_cast<double>(residual[row]);
-    residual[row] = static_cast<float>(target[row] - factor * f);
-  }
+  backend->scale_fit(target.data(), factor, residual.data());
 }
 
 void Ensemble::shift_outputs(double shift) {
@@ -294,7 +288,7 @@ void Ensemble::check_trees(const TreesRecord& record) const {
   }
 }
 
-void Ensemble::restore_trees(const TreesRecord& record, Backend& backend) {
+void Ensemble::restore_trees(const TreesRecord& record) {
   check_trees(record);
   TreesRecord now;
   save_trees(now);
@@ -330,12 +324,12 @@ void Ensemble::restore_trees(const TreesRecord& record, Backend& backend) {
   pools = std::move(new_pools);
   rule_counts = count_rules(data.p_cont(), settings.rules, pools, trees);
   reserve();
-  rebuild_codes(is_other, backend);
+  rebuild_codes(is_other);
 }
 
 // Codes and row counts of the trees that are wanted. All rows of a tree start in its leftmost leaf;
 // each rule, from the root down, sends those on its right to the leftmost leaf there.
-void Ensemble::rebuild_codes(const std::vector<std::uint8_t>& wanted, Backend& backend) {
+void Ensemble::rebuild_codes(const std::vector<std::uint8_t>& wanted) {
   std::size_t n_terms = 0;
   std::vector<std::size_t> chosen;
   for (std::size_t m = 0; m < trees.size(); ++m) {
@@ -370,7 +364,7 @@ void Ensemble::rebuild_codes(const std::vector<std::uint8_t>& wanted, Backend& b
                      right_code.data() + first_task[k]});
   }
   std::vector<RightCounts> counts(plan.tasks.size());
-  backend.rebuild(tasks, counts.data());
+  backend->rebuild(tasks, counts.data());
 
   // A node's rows are those with its code when its rule comes.
   for (std::size_t k = 0; k < chosen.size(); ++k) {

@@ -41,13 +41,14 @@ struct RoutePlan {
 };
 
 struct Ensemble {
-  // Without rows it has room for the state's values only, not for the leaf codes of the rows.
-  Ensemble(const Data& table, const EnsembleSettings& settings, bool has_rows = true);
+  // Without a backend it has room for the state's values only, not for the leaf codes of the rows.
+  Ensemble(const Data& table, const EnsembleSettings& settings, Backend* backend);
   Ensemble(const Ensemble&) = delete;
   Ensemble& operator=(const Ensemble&) = delete;
 
   const Data data;  // without the columns that the rules do not see
   const EnsembleSettings settings;
+  Backend* const backend;  // where the rows are worked on, or null
 
   // ---- state ----
   std::vector<Tree> trees;
@@ -74,7 +75,9 @@ struct Ensemble {
   // ---- how it moves ----
   LeafModel leaf_model;
   Proposer proposer;
-  RoutePlan plan;  // scratch
+  RoutePlan plan;            // scratch
+  std::vector<float> terms;  // scratch of a refresh, kTableSize for each tree
+  std::vector<TreeTerms> tree_terms;
 
   std::uint8_t* codes(std::size_t m) { return code.data() + m * n_padded(); }
   const std::uint8_t* codes(std::size_t m) const { return code.data() + m * n_padded(); }
@@ -92,7 +95,9 @@ struct Ensemble {
   void add_route_task(std::size_t m, const Rule& rule, std::uint8_t left, std::uint8_t right_code);
 
   // The float residual drifts by rounding; this computes it anew.
-  void refresh_residual(Backend& backend, const std::atomic<bool>* stop = nullptr);
+  void refresh_residual(const std::atomic<bool>* stop = nullptr);
+  double weighted_squares() const;  // of w r^2
+  FitSums fit_sums() const;
   // All outputs times a factor, or to its power if they are factors; and the residual with them.
   void scale_terms(double factor);
   // Of an ensemble of sums: all of f moves by so much, an equal part in each tree, and the target
@@ -104,7 +109,7 @@ struct Ensemble {
   // Throws std::invalid_argument if the record does not fit, and says what is wrong.
   void check_trees(const TreesRecord& record) const;
   // Codes are computed anew for the trees that differ from those that are here.
-  void restore_trees(const TreesRecord& record, Backend& backend);
+  void restore_trees(const TreesRecord& record);
 
   // The sum of the trees' terms at each row, by plain traversal.
   std::vector<double> fit() const;
@@ -114,11 +119,10 @@ struct Ensemble {
  private:
   void scale_outputs(double factor);
   void raise_outputs(double power);
-  template <class Leaf>
-  void refresh_as(Backend& backend, const std::atomic<bool>* stop);
+  FitRows fit_rows() const;
   std::int64_t most_leaves() const;
   void reserve();
-  void rebuild_codes(const std::vector<std::uint8_t>& wanted, Backend& backend);
+  void rebuild_codes(const std::vector<std::uint8_t>& wanted);
 };
 
 using Ensembles = std::deque<Ensemble>;

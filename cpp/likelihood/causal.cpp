@@ -16,8 +16,8 @@
 #include <stdexcept>
 
 #include "base/planted_bugs.h"
+#include "base/row_sums.h"
 #include "likelihood/likelihood.h"
-#include "likelihood/row_sums.h"
 
 namespace obart {
 namespace {

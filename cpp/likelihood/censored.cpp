@@ -62,7 +62,7 @@ void Censored::draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) {
   const double n = OBART_BUG(censored_rows_not_counted)
                        ? static_cast<double>(n_rows() - latent_.size())
                        : static_cast<double>(n_rows());
-  sigma = draw_sigma(n, weighted_squares(ensembles[0]), rng);
+  sigma = draw_sigma(n, ensembles[0].weighted_squares(), rng);
 }
 
 }  // namespace obart

@@ -16,7 +16,7 @@ class Gaussian final : public Likelihood {
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (settings().sigma_fixed) return;
     const Ensemble& f = ensembles[0];
-    sigma = draw_sigma(static_cast<double>(f.data.n_rows()), weighted_squares(f), rng);
+    sigma = draw_sigma(static_cast<double>(f.data.n_rows()), f.weighted_squares(), rng);
   }
 };
 

@@ -4,7 +4,6 @@
 #include <stdexcept>
 
 #include "base/planted_bugs.h"
-#include "likelihood/row_sums.h"
 
 namespace obart {
 double Likelihood::draw_prior_sigma(Rng& rng) const {
@@ -27,7 +26,7 @@ void Likelihood::set_weights(const double* weights, Ensembles& ensembles) {
 }
 
 void Likelihood::begin_scaling(const Ensembles& ensembles, std::size_t e, double sigma) {
-  fit_sums_ = fit_sums(ensembles[e]);
+  fit_sums_ = ensembles[e].fit_sums();
   inv_sigma2_ = 1.0 / (sigma * sigma);
 }
 
@@ -58,31 +57,6 @@ std::unique_ptr<Likelihood> make_likelihood(const Data& data, const Settings& se
                                 " must have " + std::to_string(found->n_ensembles()) +
                                 " ensembles, not " + std::to_string(settings.ensembles.size()));
   return found;
-}
-
-double weighted_squares(const Ensemble& ensemble) {
-  const float* residual = ensemble.residual.data();
-  const float* weight = ensemble.weights();
-  double total[1] = {};
-  sum_rows(ensemble.data.n_padded(), total, [=](std::size_t row, int l, double (&lane)[1][kLanes]) {
-    const auto r = static_cast<double>(residual[row]);
-    lane[0][l] += weight != nullptr ? static_cast<double>(weight[row]) * r * r : r * r;
-  });
-  return total[0];
-}
-
-FitSums fit_sums(const Ensemble& ensemble) {
-  const float* residual = ensemble.residual.data();
-  const float* weight = ensemble.weights();
-  const double* target = ensemble.target.data();
-  double total[2] = {};
-  sum_rows(ensemble.data.n_padded(), total, [=](std::size_t row, int l, double (&lane)[2][kLanes]) {
-    const double w = weight != nullptr ? static_cast<double>(weight[row]) : 1.0;
-    const double f = target[row] - static_cast<double>(residual[row]);
-    lane[0][l] += w * target[row] * f;
-    lane[1][l] += w * f * f;
-  });
-  return {total[0], total[1]};
 }
 
 }  // namespace obart

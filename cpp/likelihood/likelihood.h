@@ -50,13 +50,6 @@ struct NamedScale {
   double value;
 };
 
-// Sums over the rows of targets t, residuals r and f = t - r, in lanes and blocks of fixed order.
-struct FitSums {
-  double target_fit = 0.0, fit_fit = 0.0;  // of w t f and w f^2
-};
-FitSums fit_sums(const Ensemble& ensemble);
-double weighted_squares(const Ensemble& ensemble);  // of w r^2
-
 class Likelihood {
  public:
   explicit Likelihood(const LikelihoodSettings& settings) : settings_(settings) {}

@@ -51,7 +51,7 @@ class StudentT : public Likelihood {
 
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (settings().sigma_fixed) return;
-    sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng);
+    sigma = draw_sigma(static_cast<double>(given_.size()), ensembles[0].weighted_squares(), rng);
   }
 
   std::vector<NamedScale> scales() const override { return {{"df", df_}}; }
@@ -74,7 +74,7 @@ class LearnedT final : public StudentT {
   // The weights go with the degrees of freedom, and what follows in the sweep goes with them.
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (!settings().sigma_fixed)
-      sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng,
+      sigma = draw_sigma(static_cast<double>(given_.size()), ensembles[0].weighted_squares(), rng,
                          LearnedDf::unit(df_));
     const float* residual = ensembles[0].residual.data();
     const auto square = [&](std::size_t row) {

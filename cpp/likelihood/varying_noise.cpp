@@ -51,7 +51,7 @@ class VaryingNoise final : public Likelihood {
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (!OBART_BUG(varying_weights_stale)) write_weights(ensembles);
     if (!settings().sigma_fixed)
-      sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng,
+      sigma = draw_sigma(static_cast<double>(given_.size()), ensembles[0].weighted_squares(), rng,
                          learned_ ? LearnedDf::unit(df_) : 1.0);
     if (!learned_) return;
     const auto square = [&](std::size_t row) { return squared_error(ensembles, row); };

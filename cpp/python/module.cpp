@@ -462,7 +462,7 @@ NB_MODULE(_core, m) {
          const nb::dict& state, const std::vector<Draws>& kept) {
         settings.verify();
         const Data data = Data::without_columns(count_state_rows(state), p_cont, n_levels);
-        ChainState chain(data, settings, Rng(0, 0), false);
+        ChainState chain(data, settings, Rng(0, 0), nullptr);
         chain.check(record_from_dict(chain, state), kept);
       },
       "settings"_a, "p_cont"_a, "n_levels"_a, "state"_a, "kept"_a,

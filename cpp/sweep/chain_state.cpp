@@ -55,10 +55,11 @@ bool follows(const Draws& kept, const Draws& trees, const std::vector<std::uint8
   return true;
 }
 
-ChainState::ChainState(const Data& data, const Settings& settings, const Rng& start, bool has_rows)
+ChainState::ChainState(const Data& data, const Settings& settings, const Rng& start,
+                       Backend* backend)
     : rng(start), likelihood(make_likelihood(data, settings)), sigma(likelihood->first_sigma()) {
   for (const EnsembleSettings& ensemble : settings.ensembles)
-    ensembles.emplace_back(data, ensemble, has_rows);
+    ensembles.emplace_back(data, ensemble, backend);
 }
 
 std::vector<Field> ChainState::fields() {
@@ -98,10 +99,9 @@ void ChainState::check(const ChainRecord& record, const std::vector<Draws>& kept
   }
 }
 
-void ChainState::restore(const ChainRecord& record, Backend& backend) {
+void ChainState::restore(const ChainRecord& record) {
   const std::vector<Field> all = fields();
-  for (std::size_t e = 0; e < ensembles.size(); ++e)
-    ensembles[e].restore_trees(record.trees[e], backend);
+  for (std::size_t e = 0; e < ensembles.size(); ++e) ensembles[e].restore_trees(record.trees[e]);
   for (std::size_t k = 0; k < all.size(); ++k) all[k].restore(record.values[k]);
 }
 

@@ -20,8 +20,8 @@ struct ChainRecord {
 };
 
 struct ChainState {
-  // Without rows it can only check records.
-  ChainState(const Data& data, const Settings& settings, const Rng& start, bool has_rows = true);
+  // Without a backend for the rows it can only check records.
+  ChainState(const Data& data, const Settings& settings, const Rng& start, Backend* backend);
 
   Rng rng;
   std::int64_t n_sweeps = 0;
@@ -37,7 +37,7 @@ struct ChainState {
   // append to, by ensemble, or empty: a tree that is not marked as changed is stored with the
   // structure that it has in the last of them.
   void check(const ChainRecord& record, const std::vector<Draws>& kept);
-  void restore(const ChainRecord& record, Backend& backend);
+  void restore(const ChainRecord& record);
 };
 
 // What stands before the names of an ensemble's values: nothing for the first.

@@ -31,8 +31,7 @@ struct StopFlag {
 };
 
 void propose_all(Ensemble& ensemble, Workspace& work, Rng& rng);
-void route_all(Ensemble& ensemble, Workspace& work, Backend& backend, StopFlag stop);
-void update_trees(Ensemble& ensemble, Workspace& work, double sigma, Backend& backend, Rng& rng,
-                  StopFlag stop);
+void route_all(Ensemble& ensemble, Workspace& work, StopFlag stop);
+void update_trees(Ensemble& ensemble, Workspace& work, double sigma, Rng& rng, StopFlag stop);
 
 }  // namespace obart

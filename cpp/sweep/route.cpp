@@ -33,7 +33,7 @@ void propose_all(Ensemble& ensemble, Workspace& work, Rng& rng) {
   }
 }
 
-void route_all(Ensemble& ensemble, Workspace& work, Backend& backend, StopFlag stop) {
+void route_all(Ensemble& ensemble, Workspace& work, StopFlag stop) {
   std::size_t n_terms = 0;
   for (const Proposal& proposal : work.proposals)
     if (proposal.has_rule()) n_terms += proposal.rule.n_items;
@@ -46,7 +46,7 @@ void route_all(Ensemble& ensemble, Workspace& work, Backend& backend, StopFlag s
     ensemble.plan.tasks.back().masks = ensemble.masks.of_tree(m);
     work.routed.push_back(m);
   }
-  backend.route(ensemble.plan.tasks, stop.flag, work.task_counts.data());
+  ensemble.backend->route(ensemble.plan.tasks, stop.flag, work.task_counts.data());
   if (stop.is_set()) return;
   for (std::size_t t = 0; t < work.routed.size(); ++t) {
     const std::size_t m = work.routed[t];

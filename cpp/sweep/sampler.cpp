@@ -43,7 +43,7 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
     : data_(std::move(data)),
       settings_(verified(settings)),
       backend_(make_backend(settings_.backend, data_->n_rows(), settings_.n_threads)),
-      state_(*data_, settings_, Rng(seed, chain)),
+      state_(*data_, settings_, Rng(seed, chain), backend_.get()),
       work_(make_workspaces(settings_)),
       trace_(state_, work_) {
   if (data_->n_rows() == 0) throw std::invalid_argument("a chain needs at least one row");
@@ -58,12 +58,11 @@ void Sampler::sweep(StopFlag stop) {
   Rng& rng = state_.rng;
   Ensembles& ensembles = state_.ensembles;
   for (std::size_t e = 0; e < ensembles.size(); ++e) propose_all(ensembles[e], work_[e], rng);
-  for (std::size_t e = 0; e < ensembles.size(); ++e)
-    route_all(ensembles[e], work_[e], *backend_, stop);
+  for (std::size_t e = 0; e < ensembles.size(); ++e) route_all(ensembles[e], work_[e], stop);
   if (stop.is_set()) return;
   for (std::size_t e = 0; e < ensembles.size(); ++e) {
     state_.likelihood->prepare(ensembles, e, state_.sigma, rng);
-    update_trees(ensembles[e], work_[e], state_.sigma, *backend_, rng, stop);
+    update_trees(ensembles[e], work_[e], state_.sigma, rng, stop);
   }
   if (stop.is_set()) return;
   state_.likelihood->draw_scales(ensembles, state_.sigma, rng);
@@ -78,7 +77,7 @@ void Sampler::sweep(StopFlag stop) {
   ++state_.n_sweeps;
   for (std::size_t e = 0; e < ensembles.size(); ++e)
     if (state_.n_sweeps % state_.likelihood->refresh_sweeps(e) == 0)
-      ensembles[e].refresh_residual(*backend_, stop.flag);
+      ensembles[e].refresh_residual(stop.flag);
 }
 
 bool Sampler::is_long() const {
@@ -96,7 +95,7 @@ bool Sampler::sweep(const Control& control) {
   state_.save(start_);
   sweep(StopFlag{control.flag()});
   if (!control.stopped()) return true;
-  state_.restore(start_, *backend_);
+  state_.restore(start_);
   return false;
 }
 
@@ -131,7 +130,7 @@ void Sampler::advance(std::int64_t n, Control& control) {
 
 void Sampler::set_y(const double* y) {
   state_.likelihood->set_y(y, state_.ensembles);
-  for (Ensemble& ensemble : state_.ensembles) ensemble.refresh_residual(*backend_);
+  for (Ensemble& ensemble : state_.ensembles) ensemble.refresh_residual();
 }
 
 void Sampler::set_ensemble(const Draws& draws, std::int64_t index, std::size_t e) {
@@ -145,14 +144,14 @@ void Sampler::set_ensemble(const Draws& draws, std::int64_t index, std::size_t e
     const Tree tree = draws.tree(index, m, scratch);
     tree.for_each_leaf([&](int leaf) { record.leaf_code.push_back(tree.node(leaf).code); });
   }
-  ensemble.restore_trees(record, *backend_);
+  ensemble.restore_trees(record);
   std::fill(ensemble.changed.begin(), ensemble.changed.end(), std::uint8_t{1});
-  ensemble.refresh_residual(*backend_);
+  ensemble.refresh_residual();
 }
 
 void Sampler::restore(const ChainRecord& record) {
   state_.check(record, draws_);
-  state_.restore(record, *backend_);
+  state_.restore(record);
 }
 
 void Sampler::set_draws(Draws draws, std::size_t e) {

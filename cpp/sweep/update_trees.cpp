@@ -26,7 +26,8 @@ class TreeUpdater {
     if constexpr (Leaf::kKeepsDeviations) keeps_deviations_ = leaf.keeps_deviations();
   }
 
-  void run(Backend& backend, StopFlag stop) {
+  void run(StopFlag stop) {
+    Backend& backend = *ensemble_.backend;
     PassTask task{};
     task.combine = Leaf::kCombine;
     task.residual = ensemble_.residual.data();
@@ -273,14 +274,13 @@ class TreeUpdater {
 
 }  // namespace
 
-void update_trees(Ensemble& ensemble, Workspace& work, double sigma, Backend& backend, Rng& rng,
-                  StopFlag stop) {
+void update_trees(Ensemble& ensemble, Workspace& work, double sigma, Rng& rng, StopFlag stop) {
   if (stop.is_set()) return;
   std::visit(
       [&](auto& leaf) {
         leaf.set(sigma, ensemble.leaf_sd);
         TreeUpdater updater(ensemble, leaf, work, rng);
-        updater.run(backend, stop);
+        updater.run(stop);
       },
       ensemble.leaf_model);
 }

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 
+#include "base/math.h"
+#include "base/row_sums.h"
+
 namespace obart {
 
 CpuBackend::CpuBackend(std::int64_t n_rows, std::int64_t n_threads)
@@ -102,18 +105,69 @@ PassSums CpuBackend::apply_and_sum(const PassTask& task) {
     const auto [first, last] = share(n_blocks_, thread, team_.size());
     kernels_.apply_and_sum(task, by_block, first, last);
   });
-  for (std::int64_t block = 1; block < n_blocks_; ++block) {
-    const std::size_t row = static_cast<std::size_t>(block) * n_cells;
-    for (std::size_t c = 0; c < n_cells; ++c) sums_[c] += sums_[row + c];
-    if (is_weighted)
-      for (std::size_t c = 0; c < n_cells; ++c) weights_[c] += weights_[row + c];
-  }
+  add_in_pairs(sums_.data(), 0, n_blocks_, static_cast<std::int64_t>(n_cells));
+  if (is_weighted) add_in_pairs(weights_.data(), 0, n_blocks_, static_cast<std::int64_t>(n_cells));
   return {sums_.data(), weights_.data()};
 }
 
-void CpuBackend::accumulate(double* sum, const std::uint8_t* code, const float* table, bool wide,
-                            std::int64_t n_groups) {
-  kernels_.accumulate_double(sum, code, table, wide, n_groups);
+void CpuBackend::refresh_block(const RefreshTask& task, std::int64_t block) const {
+  double sum[kBlockRows];
+  const std::int64_t row = block * kBlockRows;
+  const std::int64_t n_groups = std::min(kBlockGroups, n_groups_ - block * kBlockGroups);
+  const std::int64_t n = n_groups * kGroupRows;
+  std::fill_n(sum, n, 0.0);
+  for (const TreeTerms& tree : task.trees)
+    kernels_.accumulate_double(sum, tree.code + row, tree.terms, tree.wide, n_groups);
+  const double* target = task.target + row;
+  float* residual = task.residual + row;
+  const std::int64_t n_real = std::min(n, n_rows_ - row);
+  if (task.combine == Combine::add)
+    for (std::int64_t i = 0; i < n_real; ++i) residual[i] = static_cast<float>(target[i] - sum[i]);
+  else
+    for (std::int64_t i = 0; i < n_real; ++i)
+      residual[i] = static_cast<float>(target[i] * det_exp(sum[i]));
+  std::fill(residual + n_real, residual + n, 0.0F);
+}
+
+void CpuBackend::refresh(const RefreshTask& task, const std::atomic<bool>* stop) {
+  team_.run([&](std::int64_t thread) {
+    const auto [first, last] = share(n_blocks_, thread, team_.size());
+    for (std::int64_t block = first; block < last; ++block) {
+      if (stop != nullptr && stop->load(std::memory_order_relaxed)) return;
+      refresh_block(task, block);
+    }
+  });
+}
+
+void CpuBackend::scale_fit(const double* target, double factor, float* residual) {
+  team_.run([&](std::int64_t thread) {
+    const auto [first, last] = share(n_blocks_, thread, team_.size());
+    const std::int64_t end = std::min(last * kBlockRows, n_rows_);
+    for (std::int64_t i = first * kBlockRows; i < end; ++i) {
+      const double f = target[i] - static_cast<double>(residual[i]);
+      residual[i] = static_cast<float>(target[i] - factor * f);
+    }
+  });
+}
+
+double CpuBackend::weighted_squares(const FitRows& rows) {
+  double total[1] = {};
+  sum_rows(n_groups_ * kGroupRows, total, [&](std::size_t row, int l, double (&lane)[1][kLanes]) {
+    const auto r = static_cast<double>(rows.residual[row]);
+    lane[0][l] += rows.weight != nullptr ? static_cast<double>(rows.weight[row]) * r * r : r * r;
+  });
+  return total[0];
+}
+
+FitSums CpuBackend::fit_sums(const FitRows& rows) {
+  double total[2] = {};
+  sum_rows(n_groups_ * kGroupRows, total, [&](std::size_t row, int l, double (&lane)[2][kLanes]) {
+    const double w = rows.weight != nullptr ? static_cast<double>(rows.weight[row]) : 1.0;
+    const double f = rows.target[row] - static_cast<double>(rows.residual[row]);
+    lane[0][l] += w * rows.target[row] * f;
+    lane[1][l] += w * f * f;
+  });
+  return {total[0], total[1]};
 }
 
 }  // namespace obart

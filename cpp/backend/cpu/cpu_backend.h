@@ -17,12 +17,15 @@ class CpuBackend final : public Backend {
              RightCounts* counts) override;
   void rebuild(std::span<const RebuildTask> trees, RightCounts* counts) override;
   PassSums apply_and_sum(const PassTask& task) override;
-  void accumulate(double* sum, const std::uint8_t* code, const float* table, bool wide,
-                  std::int64_t n_groups) override;
+  void refresh(const RefreshTask& task, const std::atomic<bool>* stop) override;
+  void scale_fit(const double* target, double factor, float* residual) override;
+  double weighted_squares(const FitRows& rows) override;
+  FitSums fit_sums(const FitRows& rows) override;
 
  private:
   RightCounts* clear_counts(std::size_t n);
   void add_counts(std::size_t n, RightCounts* counts) const;
+  void refresh_block(const RefreshTask& task, std::int64_t block) const;
 
   const CpuKernels& kernels_;
   std::int64_t n_rows_, n_groups_, n_blocks_;
