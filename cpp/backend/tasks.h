@@ -19,6 +19,7 @@ struct RouteTask {
     const float* column;
     float value;
   };
+  std::uint32_t tree;
   bool is_categorical;
   bool missing_right;
   float cut;

@@ -23,6 +23,14 @@ class AlignedBuffer {
     for (std::size_t i = 0; i < size; ++i) data_.get()[i] = fill;
   }
 
+  // Memory that costs nothing before it is written.
+  static AlignedBuffer untouched(std::size_t size) {
+    AlignedBuffer buffer;
+    buffer.size_ = size;
+    buffer.data_ = allocate(size);
+    return buffer;
+  }
+
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }
   std::size_t size() const { return size_; }

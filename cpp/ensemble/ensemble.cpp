@@ -96,11 +96,18 @@ Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, Backend* wh
       leaf_model);
   if (backend == nullptr) return;
   reserve();
+  const std::size_t n_words = trees.size() * static_cast<std::size_t>(data.n_groups());
+  if (TreesBackend* elsewhere = backend->by_trees()) {
+    code = AlignedBuffer<std::uint8_t>::untouched(trees.size() * n_padded());
+    right = AlignedBuffer<std::uint64_t>::untouched(n_words);
+    elsewhere->attach({residual.data(), target.data(), code.data(), settings.n_trees});
+    return;
+  }
   // All trees are a root, whose leaf has code 0.
   code = AlignedBuffer<std::uint8_t>(trees.size() * n_padded(), kPaddingCode);
   for (std::size_t m = 0; m < trees.size(); ++m)
     std::fill_n(codes(m), data.n_rows(), std::uint8_t{0});
-  right = AlignedBuffer<std::uint64_t>(trees.size() * static_cast<std::size_t>(data.n_groups()));
+  right = AlignedBuffer<std::uint64_t>(n_words);
   masks = CodeMasks(trees.size(), data.n_blocks());
   for (std::size_t m = 0; masks.is_kept() && m < trees.size(); ++m)
     for (std::int64_t block = 0; block < data.n_blocks(); ++block) {
@@ -153,6 +160,7 @@ void Ensemble::set_direction_weights(const std::vector<double>& values) {
 void Ensemble::add_route_task(std::size_t m, const Rule& rule, std::uint8_t left,
                               std::uint8_t right_code) {
   RouteTask task{};
+  task.tree = static_cast<std::uint32_t>(m);
   task.is_categorical = rule.kind == RuleKind::categorical;
   task.missing_right = rule.missing_right;
   task.cut = rule.cut;

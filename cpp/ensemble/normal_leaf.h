@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "backend/tasks.h"
+#include "backend/trees_task.h"
 #include "base/planted_bugs.h"
 #include "base/random.h"
 #include "model/settings.h"
@@ -61,6 +62,10 @@ class NormalLeaf {
     return 0.5 * det_log(precision(old_l) * precision(old_r) /
                          (precision(new_l) * precision(new_r))) +
            fit(new_l) + fit(new_r) - fit(old_l) - fit(old_r);
+  }
+  // For a backend that updates the trees by itself.
+  NormalOutputs parameters(bool uses_data) const {
+    return {inv_sigma2_, inv_tau2_, correlation_, fresh_, keeps_deviations(), uses_data};
   }
   float draw(const Stats& s, Rng& rng) const { return output(s, rng.normal()); }
   static float draw_prior(double leaf_sd, Rng& rng) {

@@ -13,6 +13,8 @@ class Gaussian final : public Likelihood {
     std::copy_n(y, f.data.n_rows(), f.target.data());
   }
 
+  bool reads_rows() const override { return false; }
+
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (settings().sigma_fixed) return;
     const Ensemble& f = ensembles[0];

@@ -78,6 +78,9 @@ class Likelihood {
   // if the likelihood has its own. Here latents are drawn.
   virtual void prepare(Ensembles&, std::size_t /*e*/, double /*sigma*/, Rng&) {}
 
+  // Whether it reads or writes rows itself, in this machine's memory, during a sweep.
+  virtual bool reads_rows() const { return true; }
+
   // Whether `prepare` draws the target of the first ensemble; otherwise that is the outcome.
   virtual bool draws_target() const { return false; }
 

@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "base/prune_codes.h"
 #include "model/rule.h"
 
 namespace obart {
@@ -115,19 +116,10 @@ class Tree {
     leaf_of_code_.push_back(right);
   }
 
-  // Where each code goes when nog i is pruned: the right child's code joins the left child's, and
-  // the last code fills the gap.
-  struct PruneCodes {
-    std::uint8_t left, right, last;
-  };
+  // Where each code goes when nog i is pruned.
   PruneCodes prune_codes(int i) const {
     const Node& x = node(i);
     return {node(x.left).code, node(x.right).code, static_cast<std::uint8_t>(n_leaves() - 1)};
-  }
-  static std::uint8_t code_after_prune(PruneCodes codes, std::uint8_t code) {
-    if (code == codes.right) code = codes.left;
-    if (code == codes.last) code = codes.right;
-    return code;
   }
   void prune(int i) {
     const PruneCodes codes = prune_codes(i);

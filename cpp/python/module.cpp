@@ -15,6 +15,7 @@
 #include "draws/predict.h"
 #include "draws/replace.h"
 #include "python/arrays.h"
+#include "python/card.h"
 #include "python/directions.h"
 #include "python/state.h"
 #include "sweep/draw_prior.h"
@@ -391,8 +392,8 @@ void bind_sampler(nb::module_& m) {
           "ensemble"_a = 0)
       .def(
           "residual",
-          [](const Sampler& s, std::size_t e) {
-            const float* residual = s.ensemble(e).residual.data();
+          [](Sampler& s, std::size_t e) {
+            const float* residual = s.state().ensembles.at(e).residual.data();
             return to_numpy(std::vector<float>(residual, residual + s.data().n_rows()));
           },
           "ensemble"_a = 0)
@@ -456,13 +457,14 @@ NB_MODULE(_core, m) {
   bind_draws(m);
   bind_replacements(m);
   bind_sampler(m);
+  bind_card(m);
   m.def(
       "check_state",
       [](const Settings& settings, std::int64_t p_cont, const std::vector<std::uint32_t>& n_levels,
          const nb::dict& state, const std::vector<Draws>& kept) {
         settings.verify();
         const Data data = Data::without_columns(count_state_rows(state), p_cont, n_levels);
-        ChainState chain(data, settings, Rng(0, 0), nullptr);
+        ChainState chain(data, settings, Rng(0, 0), {});
         chain.check(record_from_dict(chain, state), kept);
       },
       "settings"_a, "p_cont"_a, "n_levels"_a, "state"_a, "kept"_a,

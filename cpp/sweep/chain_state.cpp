@@ -56,10 +56,10 @@ bool follows(const Draws& kept, const Draws& trees, const std::vector<std::uint8
 }
 
 ChainState::ChainState(const Data& data, const Settings& settings, const Rng& start,
-                       Backend* backend)
+                       const std::vector<Backend*>& backends)
     : rng(start), likelihood(make_likelihood(data, settings)), sigma(likelihood->first_sigma()) {
-  for (const EnsembleSettings& ensemble : settings.ensembles)
-    ensembles.emplace_back(data, ensemble, backend);
+  for (std::size_t e = 0; e < settings.ensembles.size(); ++e)
+    ensembles.emplace_back(data, settings.ensembles[e], backends.empty() ? nullptr : backends[e]);
 }
 
 std::vector<Field> ChainState::fields() {

@@ -20,8 +20,9 @@ struct ChainRecord {
 };
 
 struct ChainState {
-  // Without a backend for the rows it can only check records.
-  ChainState(const Data& data, const Settings& settings, const Rng& start, Backend* backend);
+  // Backends by ensemble; without them it can only check records.
+  ChainState(const Data& data, const Settings& settings, const Rng& start,
+             const std::vector<Backend*>& backends);
 
   Rng rng;
   std::int64_t n_sweeps = 0;

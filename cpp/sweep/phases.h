@@ -10,6 +10,20 @@
 
 namespace obart {
 
+// What a backend that updates all trees by itself is given, and what comes back.
+struct TreesScratch {
+  std::vector<TreeTask> trees;
+  std::vector<double> n_rows;
+  std::vector<float> outputs, new_outputs;
+  std::vector<std::uint8_t> accepted;
+
+  void clear() {
+    trees.clear();
+    n_rows.clear();
+    outputs.clear();
+  }
+};
+
 // What the phases of a sweep hand on to each other.
 struct Workspace {
   std::vector<Proposal> proposals;        // by tree
@@ -17,6 +31,7 @@ struct Workspace {
   std::vector<std::size_t> routed;        // trees with a proposed rule
   std::vector<RightCounts> task_counts;   // by routed tree
   MoveCounts moves;                       // of this sweep
+  TreesScratch elsewhere;
 
   explicit Workspace(std::size_t n_trees)
       : proposals(n_trees), right_counts(n_trees), task_counts(n_trees) {

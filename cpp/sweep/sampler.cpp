@@ -42,8 +42,8 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
                  const Settings& settings, std::uint64_t seed, std::uint64_t chain)
     : data_(std::move(data)),
       settings_(verified(settings)),
-      backend_(make_backend(settings_.backend, data_->n_rows(), settings_.n_threads)),
-      state_(*data_, settings_, Rng(seed, chain), backend_.get()),
+      backends_(*data_, settings_),
+      state_(*data_, settings_, Rng(seed, chain), backends_.by_ensemble()),
       work_(make_workspaces(settings_)),
       trace_(state_, work_) {
   if (data_->n_rows() == 0) throw std::invalid_argument("a chain needs at least one row");
@@ -54,6 +54,15 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
   set_y(y);
 }
 
+// A part of the likelihood's work, with the rows in this machine's memory if it needs them there.
+template <class Work>
+void Sampler::on_rows(const Work& work) {
+  const bool is_elsewhere = backends_.is_elsewhere() && state_.likelihood->reads_rows();
+  if (is_elsewhere) backends_.fetch_rows();
+  work();
+  if (is_elsewhere) backends_.rows_changed();
+}
+
 void Sampler::sweep(StopFlag stop) {
   Rng& rng = state_.rng;
   Ensembles& ensembles = state_.ensembles;
@@ -61,17 +70,20 @@ void Sampler::sweep(StopFlag stop) {
   for (std::size_t e = 0; e < ensembles.size(); ++e) route_all(ensembles[e], work_[e], stop);
   if (stop.is_set()) return;
   for (std::size_t e = 0; e < ensembles.size(); ++e) {
-    state_.likelihood->prepare(ensembles, e, state_.sigma, rng);
+    on_rows([&] { state_.likelihood->prepare(ensembles, e, state_.sigma, rng); });
     update_trees(ensembles[e], work_[e], state_.sigma, rng, stop);
   }
   if (stop.is_set()) return;
-  state_.likelihood->draw_scales(ensembles, state_.sigma, rng);
+  on_rows([&] { state_.likelihood->draw_scales(ensembles, state_.sigma, rng); });
   for (std::size_t e = 0; e < ensembles.size(); ++e) {
     Ensemble& ensemble = ensembles[e];
     update_theta(ensemble.settings.rules, ensemble.rule_counts, rng, ensemble.theta);
     draw_direction_weights(ensemble.settings.rules.directions, ensemble.rule_counts.n_of, rng,
                            ensemble.direction_weights);
-    if (!ensemble.settings.leaf.leaf_sd_fixed) update_leaf_sd(state_, e);
+    if (!ensemble.settings.leaf.leaf_sd_fixed) {
+      if (state_.likelihood->reads_rows()) backends_.fetch_rows();
+      update_leaf_sd(state_, e);
+    }
     ensemble.total_moves += work_[e].moves;
   }
   ++state_.n_sweeps;
@@ -81,6 +93,7 @@ void Sampler::sweep(StopFlag stop) {
 }
 
 bool Sampler::is_long() const {
+  if (backends_.is_elsewhere()) return false;
   std::size_t n_trees = 0;
   for (const Ensemble& ensemble : state_.ensembles) n_trees += ensemble.trees.size();
   return static_cast<std::size_t>(data_->n_padded()) * n_trees >= kLongSweep;
@@ -130,6 +143,7 @@ void Sampler::advance(std::int64_t n, Control& control) {
 
 void Sampler::set_y(const double* y) {
   state_.likelihood->set_y(y, state_.ensembles);
+  backends_.rows_changed();
   for (Ensemble& ensemble : state_.ensembles) ensemble.refresh_residual();
 }
 
@@ -152,6 +166,7 @@ void Sampler::set_ensemble(const Draws& draws, std::int64_t index, std::size_t e
 void Sampler::restore(const ChainRecord& record) {
   state_.check(record, draws_);
   state_.restore(record);
+  backends_.rows_changed();
 }
 
 void Sampler::set_draws(Draws draws, std::size_t e) {
@@ -166,6 +181,8 @@ void Sampler::set_draws(Draws draws, std::size_t e) {
 }
 
 std::vector<std::string> Sampler::check() const {
+  backends_.fetch_rows();
+  backends_.fetch_codes();
   std::vector<std::string> problems;
   for (const Ensemble& ensemble : state_.ensembles) ensemble.check(problems);
   return problems;

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "backend/backend.h"
+#include "sweep/backends.h"
 #include "sweep/chain_state.h"
 #include "sweep/control.h"
 #include "sweep/phases.h"
@@ -36,7 +36,12 @@ class Sampler {
   const std::vector<double>& burn_sigma() const { return burn_sigma_; }
 
   const Data& data() const { return *data_; }
-  ChainState& state() { return state_; }
+  // To be read or written: what is elsewhere comes here, and goes back with the next sweep.
+  ChainState& state() {
+    backends_.fetch_rows();
+    backends_.rows_changed();
+    return state_;
+  }
   const ChainState& state() const { return state_; }
   const Ensemble& ensemble(std::size_t e = 0) const { return state_.ensembles.at(e); }
 
@@ -53,11 +58,13 @@ class Sampler {
 
  private:
   void sweep(StopFlag stop);
+  template <class Work>
+  void on_rows(const Work& work);
   bool is_long() const;
 
   std::shared_ptr<const Data> data_;
   const Settings settings_;
-  std::unique_ptr<Backend> backend_;
+  Backends backends_;
   ChainState state_;
   std::vector<Workspace> work_;  // by ensemble
   ChainRecord start_;            // of the present sweep, where that is long

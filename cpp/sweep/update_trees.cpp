@@ -3,7 +3,9 @@
 
 #include "base/fixed_vector.h"
 #include "base/planted_bugs.h"
+#include "sweep/accept.h"
 #include "sweep/phases.h"
+#include "sweep/update_elsewhere.h"
 
 namespace obart {
 namespace {
@@ -12,9 +14,9 @@ constexpr std::size_t kMostCells = kMaxLeaves + 2;
 
 // The values of leaves by code, after a prune.
 template <class T, std::size_t N>
-void merge(Tree::PruneCodes codes, const T& merged, FixedVector<T, N>& values) {
-  values[Tree::code_after_prune(codes, codes.last)] = values[codes.last];
-  values[Tree::code_after_prune(codes, codes.left)] = merged;
+void merge(PruneCodes codes, const T& merged, FixedVector<T, N>& values) {
+  values[code_after_prune(codes, codes.last)] = values[codes.last];
+  values[code_after_prune(codes, codes.left)] = merged;
   values.pop_back();
 }
 
@@ -26,8 +28,7 @@ class TreeUpdater {
     if constexpr (Leaf::kKeepsDeviations) keeps_deviations_ = leaf.keeps_deviations();
   }
 
-  void run(StopFlag stop) {
-    Backend& backend = *ensemble_.backend;
+  void run(PassBackend& backend, StopFlag stop) {
     PassTask task{};
     task.combine = Leaf::kCombine;
     task.residual = ensemble_.residual.data();
@@ -86,11 +87,8 @@ class TreeUpdater {
 
     const bool wide = std::max(n_old, leaf_stats_.size()) > kNarrowCodes;
     if (accepted) {
-      const std::size_t n_map = wide ? kTableSize - 1 : kNarrowCodes + 1;
-      for (std::size_t c = 0; c < n_map; ++c)
-        left_map_[c] = right_map_[c] = static_cast<std::uint8_t>(c);
-      left_map_[kPaddingCode] = right_map_[kPaddingCode] = kPaddingCode;
-      accept(m, proposal);
+      fill_maps(tree, proposal, wide ? kTableSize - 1 : kNarrowCodes + 1);
+      accept_move(ensemble_, work_, m);
     }
     draw_outputs(tree);
 
@@ -189,7 +187,7 @@ class TreeUpdater {
       deviations_[l] = share * (d + z);
       deviations_.push_back(share * (d - z));
     } else if (proposal.effect == Effect::merge_leaves) {
-      const Tree::PruneCodes codes = tree.prune_codes(proposal.node);
+      const PruneCodes codes = tree.prune_codes(proposal.node);
       merge(codes, stats_[codes.left] + stats_[codes.right], leaf_stats_);
       if (!keeps_deviations_) return;
       merge(codes, share * (deviations_[codes.left] + deviations_[codes.right]), deviations_);
@@ -199,50 +197,21 @@ class TreeUpdater {
     }
   }
 
-  // Changes the tree and fills the code maps.
-  void accept(std::size_t m, const Proposal& proposal) {
-    Tree& tree = ensemble_.trees[m];
-    const RightCounts& counts = work_.right_counts[m];
-    Node& node = tree.node(proposal.node);
-    ensemble_.changed[m] = 1;
-    ++work_.moves.accepted[static_cast<std::size_t>(proposal.move)];
-    switch (proposal.effect) {
-      case Effect::split_leaf: {
-        right_map_[proposal.left_code] = static_cast<std::uint8_t>(tree.n_leaves());
-        const std::int64_t n_left =
-            OBART_BUG(stale_counts_after_swap) ? node.n_rows : node.n_rows - counts.of_left;
-        ensemble_.rule_counts.add(ensemble_.pools, proposal.rule, 1);
-        tree.grow(proposal.node, proposal.rule, n_left, counts.of_left);
-        break;
-      }
-      case Effect::merge_leaves: {
-        const Tree::PruneCodes codes = tree.prune_codes(proposal.node);
-        for (int c = 0; c < tree.n_leaves(); ++c)
-          left_map_[c] = Tree::code_after_prune(codes, static_cast<std::uint8_t>(c));
-        drop_rule(node.rule);
-        tree.prune(proposal.node);
-        break;
-      }
-      case Effect::replace_rule: {
-        left_map_[proposal.right_code] = proposal.left_code;
-        right_map_[proposal.left_code] = proposal.right_code;
-        Node& left = tree.node(node.left);
-        Node& right = tree.node(node.right);
-        const std::int64_t n_all = left.n_rows + right.n_rows;
-        right.n_rows = counts.of_left + counts.of_right;
-        left.n_rows = n_all - right.n_rows;
-        drop_rule(node.rule);
-        ensemble_.rule_counts.add(ensemble_.pools, proposal.rule, 1);
-        node.rule = proposal.rule;
-        break;
-      }
+  // Where the rows of each code go, before the tree changes.
+  void fill_maps(const Tree& tree, const Proposal& proposal, std::size_t n_map) {
+    for (std::size_t c = 0; c < n_map; ++c)
+      left_map_[c] = right_map_[c] = static_cast<std::uint8_t>(c);
+    left_map_[kPaddingCode] = right_map_[kPaddingCode] = kPaddingCode;
+    if (proposal.effect == Effect::split_leaf) {
+      right_map_[proposal.left_code] = static_cast<std::uint8_t>(tree.n_leaves());
+    } else if (proposal.effect == Effect::merge_leaves) {
+      const PruneCodes codes = tree.prune_codes(proposal.node);
+      for (int c = 0; c < tree.n_leaves(); ++c)
+        left_map_[c] = code_after_prune(codes, static_cast<std::uint8_t>(c));
+    } else {
+      left_map_[proposal.right_code] = proposal.left_code;
+      right_map_[proposal.left_code] = proposal.right_code;
     }
-    // The rule's span is the tree's now; the proposal only remembers that there was a rule.
-  }
-
-  void drop_rule(const Rule& rule) {
-    ensemble_.rule_counts.add(ensemble_.pools, rule, -1);
-    ensemble_.pools.release(rule);
   }
 
   void draw_outputs(Tree& tree) {
@@ -277,10 +246,13 @@ class TreeUpdater {
 void update_trees(Ensemble& ensemble, Workspace& work, double sigma, Rng& rng, StopFlag stop) {
   if (stop.is_set()) return;
   std::visit(
-      [&](auto& leaf) {
+      [&]<class Leaf>(Leaf& leaf) {
         leaf.set(sigma, ensemble.leaf_sd);
+        if constexpr (Leaf::kCombine == Combine::add)
+          if (TreesBackend* backend = ensemble.backend->by_trees())
+            return update_elsewhere(ensemble, leaf, work, *backend, rng);
         TreeUpdater updater(ensemble, leaf, work, rng);
-        updater.run(stop);
+        updater.run(*ensemble.backend->by_pass(), stop);
       },
       ensemble.leaf_model);
 }

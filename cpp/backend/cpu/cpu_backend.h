@@ -9,7 +9,7 @@
 
 namespace obart {
 
-class CpuBackend final : public Backend {
+class CpuBackend final : public PassBackend {
  public:
   CpuBackend(std::int64_t n_rows, std::int64_t n_threads);
 

@@ -1,0 +1,48 @@
+// The kernels of a card, compiled when they are first needed.
+#include "backend/card/route_kernel.h"
+#include "backend/card/row_kernels.h"
+#include "backend/card/update_kernel.h"
+
+using namespace obart::card;
+
+inline ThreadBlock here() {
+  return {static_cast<int>(blockIdx.x), static_cast<int>(blockIdx.y),
+          static_cast<int>(blockDim.x) / kWarpLanes};
+}
+
+extern "C" __global__ void __launch_bounds__(kRouteWarps* kWarpLanes)
+    obart_route(const __grid_constant__ RouteArgs args) {
+  route_block(args, here());
+}
+
+extern "C" __global__ void __launch_bounds__(kUpdateWarps* kWarpLanes)
+    obart_update(const __grid_constant__ UpdateArgs args) {
+  extern __shared__ __align__(16) char shared[];
+  const ThreadBlock threads = here();
+  const UpdateMemory memory = lay_out(args, threads.index, shared);
+  begin_update(args, memory, threads.index, threads);
+  for (int m = 0; m < args.n_trees; ++m) {
+    sum_and_send(args, memory, m, threads.index, threads);
+    decide_and_change(args, memory, m, threads.index, threads);
+  }
+  end_update(args, memory, threads.index, threads);
+}
+
+extern "C" __global__ void __launch_bounds__(kRowWarps* kWarpLanes)
+    obart_refresh(const __grid_constant__ RefreshArgs args) {
+  refresh_block(args, here());
+}
+
+extern "C" __global__ void __launch_bounds__(kRowWarps* kWarpLanes)
+    obart_scale(const __grid_constant__ ScaleArgs args) {
+  scale_block(args, here());
+}
+
+extern "C" __global__ void obart_sum(const __grid_constant__ SumArgs args) {
+  sum_block(args, here());
+}
+
+extern "C" __global__ void __launch_bounds__(kRowWarps* kWarpLanes)
+    obart_order(const __grid_constant__ OrderArgs args) {
+  order_block(args, here());
+}

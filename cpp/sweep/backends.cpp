@@ -1,0 +1,35 @@
+#include "sweep/backends.h"
+
+#include "ensemble/leaf_model.h"
+
+namespace obart {
+namespace {
+
+bool is_sum(const EnsembleSettings& settings) {
+  return std::visit([]<class Leaf>(const Leaf&) { return Leaf::kCombine == Combine::add; },
+                    make_leaf_model(settings.leaf));
+}
+
+}  // namespace
+
+Backends::Backends(const Data& data, const Settings& settings) {
+  Backend* cpu = nullptr;
+  const auto on_cpu = [&] {
+    if (cpu == nullptr) {
+      owned_.push_back(make_backend("cpu", data, settings.n_threads));
+      cpu = owned_.back().get();
+    }
+    return cpu;
+  };
+  for (const EnsembleSettings& ensemble : settings.ensembles) {
+    if (settings.backend == "cpu" || !is_sum(ensemble)) {
+      by_ensemble_.push_back(on_cpu());
+      continue;
+    }
+    owned_.push_back(make_backend(settings.backend, data, settings.n_threads));
+    by_ensemble_.push_back(owned_.back().get());
+    if (TreesBackend* backend = owned_.back()->by_trees()) elsewhere_.push_back(backend);
+  }
+}
+
+}  // namespace obart
