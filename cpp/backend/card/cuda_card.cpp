@@ -122,7 +122,7 @@ std::atomic<int> chains_on_card{1};
 // The program in the card's context, which all chains share and which lives as long as the process.
 struct Program {
   Handle context = nullptr, module = nullptr;
-  Handle route = nullptr, update = nullptr, refresh = nullptr, scale = nullptr, sum = nullptr,
+  Handle route = nullptr, update[2][2] = {}, refresh = nullptr, scale = nullptr, sum = nullptr,
          order = nullptr;
   int n_processors = 0, most_shared = 0;
 
@@ -140,12 +140,17 @@ struct Program {
       d.check(d.cuModuleGetFunction(&function, module, name), "find a kernel");
     };
     find(route, "obart_route");
-    find(update, "obart_update");
+    find(update[0][0], "obart_update");
+    find(update[0][1], "obart_update_many");
+    find(update[1][0], "obart_update_weighted");
+    find(update[1][1], "obart_update_weighted_many");
     find(refresh, "obart_refresh");
     find(scale, "obart_scale");
     find(sum, "obart_sum");
     find(order, "obart_order");
-    d.check(d.cuFuncSetAttribute(update, kMaxSharedOfFunction, most_shared), "ask for memory");
+    for (const auto& kernels : update)
+      for (Handle kernel : kernels)
+        d.check(d.cuFuncSetAttribute(kernel, kMaxSharedOfFunction, most_shared), "ask for memory");
   }
 };
 
@@ -195,11 +200,16 @@ class CudaCard final : public Card {
   int most_parts(std::int64_t shared_bytes) const override {
     if (shared_bytes > program_.most_shared) return 0;
     d_.cuCtxSetCurrent(program_.context);
-    int per_processor = 0;
-    d_.check(d_.cuOccupancy(&per_processor, program_.update, kUpdateWarps * kWarpLanes,
-                            static_cast<std::size_t>(shared_bytes)),
-             "plan the work");
-    return per_processor * program_.n_processors / std::max(1, chains_on_card.load());
+    int fewest = 1 << 20;
+    for (const auto& kernels : program_.update)
+      for (Handle kernel : kernels) {
+        int here = 0;
+        d_.check(d_.cuOccupancy(&here, kernel, kUpdateWarps * kWarpLanes,
+                                static_cast<std::size_t>(shared_bytes)),
+                 "plan the work");
+        fewest = std::min(fewest, here);
+      }
+    return fewest * program_.n_processors / std::max(1, chains_on_card.load());
   }
 
   void route(const RouteArgs& args, int n_blocks, int n_groups) override {
@@ -210,8 +220,10 @@ class CudaCard final : public Card {
     enter();
     UpdateArgs copy = args;
     void* arguments[] = {&copy};
-    d_.check(d_.cuLaunchCooperativeKernel(program_.update, static_cast<unsigned>(args.n_parts), 1,
-                                          1, kUpdateWarps * kWarpLanes, 1, 1,
+    const Handle kernel =
+        program_.update[args.weight != nullptr ? 1 : 0][shares_of(args).has_many() ? 1 : 0];
+    d_.check(d_.cuLaunchCooperativeKernel(kernel, static_cast<unsigned>(args.n_parts), 1, 1,
+                                          kUpdateWarps * kWarpLanes, 1, 1,
                                           static_cast<unsigned>(shared_bytes), stream_, arguments),
              "update the trees");
   }

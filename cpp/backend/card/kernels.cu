@@ -15,18 +15,28 @@ extern "C" __global__ void __launch_bounds__(kRouteWarps* kWarpLanes)
   route_block(args, here());
 }
 
-extern "C" __global__ void __launch_bounds__(kUpdateWarps* kWarpLanes)
-    obart_update(const __grid_constant__ UpdateArgs args) {
+template <bool Weighted, bool Many>
+inline void update(const UpdateArgs& args) {
   extern __shared__ __align__(16) char shared[];
   const ThreadBlock threads = here();
   const UpdateMemory memory = lay_out(args, threads.index, shared);
   begin_update(args, memory, threads.index, threads);
   for (int m = 0; m < args.n_trees; ++m) {
-    sum_and_send(args, memory, m, threads.index, threads);
+    sum_and_send<Weighted, Many>(args, memory, m, threads.index, threads);
     decide_and_change(args, memory, m, threads.index, threads);
   }
   end_update(args, memory, threads.index, threads);
 }
+
+#define OBART_UPDATE(name, weighted, many)                                         \
+  extern "C" __global__ void __launch_bounds__(kUpdateWarps* kWarpLanes, 3)        \
+      name(const __grid_constant__ UpdateArgs args) {                              \
+    update<weighted, many>(args);                                                  \
+  }
+OBART_UPDATE(obart_update, false, false)
+OBART_UPDATE(obart_update_many, false, true)
+OBART_UPDATE(obart_update_weighted, true, false)
+OBART_UPDATE(obart_update_weighted_many, true, true)
 
 extern "C" __global__ void __launch_bounds__(kRowWarps* kWarpLanes)
     obart_refresh(const __grid_constant__ RefreshArgs args) {

@@ -26,10 +26,16 @@ class PerLane {
 
 struct Warp {
   int index;
+  // Afterwards all lanes see what each has written to the memory.
   template <class Work>
   void lanes(const Work& work) const {
     work(static_cast<int>(threadIdx.x) % kWarpLanes);
     __syncwarp();
+  }
+  // The same for work on what lanes keep to themselves.
+  template <class Work>
+  void registers(const Work& work) const {
+    work(static_cast<int>(threadIdx.x) % kWarpLanes);
   }
   // to[lane] = from[lane ^ mask]
   template <class T>
@@ -62,6 +68,9 @@ inline void receive(const std::uint64_t* from, std::uint64_t& first, std::uint64
                : "memory");
 }
 
+// Soon to be read.
+inline void expect(const void* address) { asm volatile("prefetch.global.L1 [%0];" ::"l"(address)); }
+
 inline int count_bits(std::uint32_t x) { return __popc(x); }
 inline std::uint64_t bits_of(double x) {
   return static_cast<std::uint64_t>(__double_as_longlong(x));
@@ -89,6 +98,10 @@ struct Warp {
   void lanes(const Work& work) const {
     for (int lane = 0; lane < kWarpLanes; ++lane) work(lane);
   }
+  template <class Work>
+  void registers(const Work& work) const {
+    lanes(work);
+  }
   template <class T>
   void swap(PerLane<T>& from, int mask, PerLane<T>& to) const {
     for (int lane = 0; lane < kWarpLanes; ++lane) to[lane] = from[lane ^ mask];
@@ -113,6 +126,7 @@ inline void receive(const std::uint64_t* from, std::uint64_t& first, std::uint64
   first = from[0];
   second = from[1];
 }
+inline void expect(const void*) {}
 inline int count_bits(std::uint32_t x) { return __builtin_popcount(x); }
 inline std::uint64_t bits_of(double x) { return __builtin_bit_cast(std::uint64_t, x); }
 inline double of_bits(std::uint64_t x) { return __builtin_bit_cast(double, x); }

@@ -51,7 +51,7 @@ class PlainCard final : public Card {
     });
     for (int m = 0; m < args.n_trees; ++m) {
       each_part([&](const UpdateMemory& memory, int part, const ThreadBlock& threads) {
-        sum_and_send(args, memory, m, part, threads);
+        sum_part(args, memory, m, part, threads);
       });
       each_part([&](const UpdateMemory& memory, int part, const ThreadBlock& threads) {
         decide_and_change(args, memory, m, part, threads);
@@ -75,6 +75,15 @@ class PlainCard final : public Card {
   }
 
  private:
+  static void sum_part(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
+                       const ThreadBlock& threads) {
+    const bool many = shares_of(args).has_many();
+    if (args.weight == nullptr)
+      return many ? sum_and_send<false, true>(args, memory, m, part, threads)
+                  : sum_and_send<false, false>(args, memory, m, part, threads);
+    return many ? sum_and_send<true, true>(args, memory, m, part, threads)
+                : sum_and_send<true, false>(args, memory, m, part, threads);
+  }
   template <class Work>
   static void each(int n, int n_rows, int n_warps, const Work& work) {
     for (int row = 0; row < n_rows; ++row)

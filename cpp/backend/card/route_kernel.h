@@ -9,13 +9,6 @@ namespace obart::card {
 
 inline constexpr int kRouteWarps = 8;  // a lane has four slots: 1,024 in all
 
-struct FourFloats {
-  alignas(16) float value[4];
-};
-struct FourWords {
-  alignas(16) std::uint32_t value[4];
-};
-
 // Bit j: the rule sends slot j of these four right.
 inline std::uint32_t side_of_four(const RouteArgs& args, const Rule& rule, std::int64_t slot) {
   std::uint32_t side = 0;

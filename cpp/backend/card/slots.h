@@ -12,6 +12,14 @@ inline constexpr int kBlockLanes = 16;  // of a block
 inline constexpr int kBlockSlots = 1024;
 inline constexpr std::uint8_t kPadding = 255;  // the code of padding
 
+// What a lane reads at once.
+struct FourFloats {
+  alignas(16) float value[4];
+};
+struct FourWords {
+  alignas(16) std::uint32_t value[4];
+};
+
 inline std::int64_t row_of_slot(std::int64_t slot) {
   const std::int64_t in_block = slot % kBlockSlots;
   return slot - in_block + in_block % kLaneRows * kBlockLanes + in_block / kLaneRows;

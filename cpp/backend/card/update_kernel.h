@@ -1,7 +1,9 @@
 // Phase 3 on a card: one tree after the other, the rows in parts. In each step a part sums its
 // residuals by cell, sends the sums to all others, and receives theirs; then every part takes the
 // same decision, with the same bits, and changes its own rows. The arithmetic is that of
-// sweep/update_trees.cpp and ensemble/normal_leaf.h, operation by operation.
+// sweep/update_trees.cpp and ensemble/normal_leaf.h, operation by operation. What counts is not the
+// work but how long a tree takes from one end to the other, so warps share out whatever does not
+// depend on each other, and look ahead to the next tree while sums travel.
 #pragma once
 
 #include "backend/card/card_rng.h"
@@ -18,7 +20,6 @@ inline constexpr int kMostWords = kMostUpdateCells + 4;
 inline constexpr int kUpdateWarps = 8;
 // Slots of a lane lie a little apart, or all lanes would read the same banks of the memory.
 inline constexpr int kLaneStride = kLaneRows + 4;
-inline constexpr int kCellsTogether = 8;
 inline constexpr int kPairLevels = 8;  // up to 128 sums
 
 struct Stats {
@@ -26,23 +27,28 @@ struct Stats {
   Stats operator+(const Stats& other) const { return {weight + other.weight, sum + other.sum}; }
 };
 
+struct SharedTree {
+  TreeTask task;
+  double n_rows[kMostUpdateCells];  // of leaves
+  float outputs[kMostUpdateCells];
+};
+
 // What a block of threads shares.
-struct UpdateShared {
-  TreeTask tree;
+struct alignas(16) UpdateShared {
+  SharedTree trees[2];  // this one and the next
+  ZigguratLayer ziggurat[256];
   RngState rng;
   RngState rng_after[kMostWords];  // so many words
   std::uint64_t words[kMostWords];
+  double normals[kMostWords];           // what each word is, if it is simple
   double totals[2 * kMostUpdateCells];  // of residuals, then of weights
-  Stats stats[kMostUpdateCells];        // by cell
-  Stats leaf_stats[kMostUpdateCells];   // by leaf; after the move, if it is accepted
   double deviations[kMostUpdateCells];
-  double normals[kMostUpdateCells + 1];
   double gain[8];
-  float old_outputs[kMostCodes], new_outputs[kMostCodes];
+  float new_outputs[kMostCodes];
   float left_delta[kMostCodes], right_delta[kMostCodes];
   std::uint8_t left_map[kMostCodes], right_map[kMostCodes];
-  double split_normal;
-  std::int32_t accepted, n_new, n_used, all_simple;
+  std::uint8_t is_simple[kMostWords];
+  std::int32_t accepted, n_new;
 };
 
 // Where a part's memory lies: what is fixed, the sums of its warps, its residual.
@@ -85,42 +91,54 @@ inline PartRows rows_of_part(const UpdateArgs& args, int part) {
 
 // ---- sums --------------------------------------------------------------------------------------
 
+// How the warps share the pairs of blocks of a part: several pairs to a warp, or several warps to a
+// pair, each with some of the cells.
+struct Shares {
+  int n_pairs, pairs_per_warp, warps_per_pair;
+  bool has_many() const { return pairs_per_warp > 1; }
+  int n_sums() const { return n_pairs < kUpdateWarps ? n_pairs : kUpdateWarps; }  // of each value
+};
+
+inline Shares shares_of(const UpdateArgs& args) {
+  const int n_pairs = (args.blocks_per_part + 1) / 2;
+  if (n_pairs >= kUpdateWarps) return {n_pairs, n_pairs / kUpdateWarps, 1};
+  return {n_pairs, 1, kUpdateWarps / n_pairs};
+}
+
 // The cell of a row with this code, whose bit says where the proposed rule sends it.
 inline int cell_of(const TreeTask& tree, int code, bool is_right) {
   if (is_right) return code == tree.left_code ? tree.n_leaves : code;
   return tree.replaces() && code == tree.right_code ? tree.n_leaves + 1 : code;
 }
 
-struct SixteenCodes {
-  alignas(16) std::uint32_t word[4];
-};
-
-// Sums of one lane of a block over cells first to first + kCellsTogether - 1.
+// Sums of one lane of a block over N cells from the first on.
 template <bool Weighted, int N>
 inline void sum_lane(const TreeTask& tree, const std::uint8_t* code, std::uint64_t bits,
                      const float* residual, const float* weight, int first, float (&sums)[N],
                      float (&weights)[N]) {
+  OBART_UNROLLED
   for (int c = 0; c < N; ++c) sums[c] = weights[c] = 0.0F;
   const bool has_bits = bits != 0 || tree.replaces();
   OBART_ROLLED
   for (int sixteen = 0; sixteen < kLaneRows; sixteen += 16) {
-    const SixteenCodes codes = *reinterpret_cast<const SixteenCodes*>(code + sixteen);
-  OBART_UNROLLED
-    for (int i = 0; i < 16; ++i) {
-      int cell = static_cast<int>((codes.word[i / 4] >> (8 * (i % 4))) & 255U);
-      if (has_bits) cell = cell_of(tree, cell, ((bits >> (sixteen + i)) & 1U) != 0);
-      cell -= first;
-      float r = residual[sixteen + i];
-      float w = 0.0F;
-      if constexpr (Weighted) {
-        w = weight[sixteen + i];
-        r = r * w;
-      }
-  OBART_UNROLLED
-      for (int c = 0; c < N; ++c) {
-        if (cell == c) sums[c] += r;
-        if constexpr (Weighted)
-          if (cell == c) weights[c] += w;
+    const FourWords codes = *reinterpret_cast<const FourWords*>(code + sixteen);
+    OBART_UNROLLED
+    for (int four = 0; four < 4; ++four) {
+      const FourFloats r = *reinterpret_cast<const FourFloats*>(residual + sixteen + 4 * four);
+      FourFloats w{};
+      if constexpr (Weighted) w = *reinterpret_cast<const FourFloats*>(weight + sixteen + 4 * four);
+      OBART_UNROLLED
+      for (int j = 0; j < 4; ++j) {
+        int cell = static_cast<int>((codes.value[four] >> (8 * j)) & 255U);
+        if (has_bits) cell = cell_of(tree, cell, ((bits >> (sixteen + 4 * four + j)) & 1U) != 0);
+        cell -= first;
+        const float value = Weighted ? r.value[j] * w.value[j] : r.value[j];
+        OBART_UNROLLED
+        for (int c = 0; c < N; ++c) {
+          if (cell == c) sums[c] += value;
+          if constexpr (Weighted)
+            if (cell == c) weights[c] += w.value[j];
+        }
       }
     }
   }
@@ -130,20 +148,24 @@ inline void sum_lane(const TreeTask& tree, const std::uint8_t* code, std::uint64
 // lane c keeps the sum of cell c.
 template <int N>
 inline void reduce_warp(const Warp& warp, PerLane<float[N]>& sums, PerLane<double>& kept) {
-  PerLane<double> value, other;
-  warp.lanes([&](int lane) { kept[lane] = 0.0; });
+  PerLane<double> value[N], other[N];
   OBART_UNROLLED
-  for (int c = 0; c < N; ++c) {
-    warp.lanes([&](int lane) { value[lane] = static_cast<double>(sums[lane][c]); });
-    for (int mask = kBlockLanes / 2; mask >= 1; mask /= 2) {
-      warp.swap(value, mask, other);
-      warp.lanes([&](int lane) { value[lane] += other[lane]; });
-    }
-    warp.swap(value, kBlockLanes, other);
-    warp.lanes([&](int lane) {
-      if (lane % kWarpLanes == c) kept[lane] = value[lane] + other[lane];
-    });
+  for (int c = 0; c < N; ++c)
+    warp.registers([&](int lane) { value[c][lane] = static_cast<double>(sums[lane][c]); });
+  OBART_UNROLLED
+  for (int step = 0; step < 5; ++step) {
+    const int mask = step < 4 ? kBlockLanes / 2 >> step : kBlockLanes;
+    OBART_UNROLLED
+    for (int c = 0; c < N; ++c) warp.swap(value[c], mask, other[c]);
+    OBART_UNROLLED
+    for (int c = 0; c < N; ++c) warp.registers([&](int lane) { value[c][lane] += other[c][lane]; });
   }
+  warp.registers([&](int lane) {
+    kept[lane] = value[0][lane];
+    OBART_UNROLLED
+    for (int c = 1; c < N; ++c)
+      if (lane == c) kept[lane] = value[c][lane];
+  });
 }
 
 // Sums that come one after the other, added in pairs (base/blocks.h). All loops have constant ends,
@@ -153,7 +175,7 @@ struct PairStack {
 
   void add(int index, double sum) {
     bool carries = true;
-  OBART_UNROLLED
+    OBART_UNROLLED
     for (int level = 0; level < kPairLevels; ++level) {
       const bool is_odd = ((index >> level) & 1) != 0;
       if (carries && is_odd) sum = waiting[level] + sum;
@@ -164,7 +186,7 @@ struct PairStack {
   // After 2^level sums.
   double total(int level) const {
     double sum = waiting[0];
-  OBART_UNROLLED
+    OBART_UNROLLED
     for (int k = 1; k < kPairLevels; ++k)
       if (k == level) sum = waiting[k];
     return sum;
@@ -177,67 +199,8 @@ inline int log2_of(int power) {
   return level;
 }
 
-template <bool Weighted, int N>
-inline void sum_cells(const UpdateArgs& args, const UpdateMemory& memory, const PartRows& rows,
-                      int m, int first, const Warp& warp, int n_warps) {
-  const TreeTask& tree = memory.fixed->tree;
-  const int n_pairs = (args.blocks_per_part + 1) / 2;
-  const int pairs_per_warp = (n_pairs + n_warps - 1) / n_warps;  // a power of two, as the others
-  const int level = log2_of(pairs_per_warp);
-  PerLane<PairStack> stack, weight_stack;
-  for (int k = 0; k < pairs_per_warp; ++k) {
-    PerLane<float[N]> sums, weights;
-    const int pair = warp.index * pairs_per_warp + k;
-    warp.lanes([&](int lane) {
-      const int block = 2 * pair + lane / kBlockLanes;
-      if (block >= rows.n_blocks) {
-        for (int c = 0; c < N; ++c) sums[lane][c] = weights[lane][c] = 0.0F;
-        return;
-      }
-      const int at = block * kBlockLanes + lane % kBlockLanes;  // lane of the part
-      const std::int64_t slot = rows.first_slot + static_cast<std::int64_t>(at) * kLaneRows;
-      const std::int64_t in_tree = m * args.n_slots + slot;
-      sum_lane<Weighted, N>(
-          tree, args.code + in_tree, tree.has_rule() ? args.right[in_tree / kLaneRows] : 0,
-          memory.residual + at * memory.lane_stride, Weighted ? args.weight + slot : nullptr, first,
-          sums[lane], weights[lane]);
-    });
-    PerLane<double> kept;
-    reduce_warp<N>(warp, sums, kept);
-    warp.lanes([&](int lane) { stack[lane].add(k, kept[lane]); });
-    if constexpr (Weighted) {
-      reduce_warp<N>(warp, weights, kept);
-      warp.lanes([&](int lane) { weight_stack[lane].add(k, kept[lane]); });
-    }
-  }
-  const int n_cells = tree.n_cells();
-  warp.lanes([&](int lane) {
-    const int cell = first + lane;
-    if (lane >= N || cell >= n_cells) return;
-    memory.warp_sums[cell * kUpdateWarps + warp.index] = stack[lane].total(level);
-    if constexpr (Weighted)
-      memory.warp_sums[(n_cells + cell) * kUpdateWarps + warp.index] =
-          weight_stack[lane].total(level);
-  });
-}
-
-template <bool Weighted>
-inline void sum_tree(const UpdateArgs& args, const UpdateMemory& memory, const PartRows& rows,
-                     int m, const Warp& warp, int n_warps) {
-  const int n_cells = memory.fixed->tree.n_cells();
-  if (n_cells <= 4) return sum_cells<Weighted, 4>(args, memory, rows, m, 0, warp, n_warps);
-  for (int first = 0; first < n_cells; first += kCellsTogether)
-    sum_cells<Weighted, kCellsTogether>(args, memory, rows, m, first, warp, n_warps);
-}
-
 inline int n_values(const UpdateArgs& args, const TreeTask& tree) {
   return tree.n_cells() * (args.weight != nullptr ? 2 : 1);
-}
-
-// How many warps have rows; all of the part's block pairs are theirs.
-inline int warps_with_rows(const UpdateArgs& args) {
-  const int n_pairs = (args.blocks_per_part + 1) / 2;
-  return n_pairs < kUpdateWarps ? n_pairs : kUpdateWarps;
 }
 
 // Two words for a value, each with a tag that says of which tree it is.
@@ -246,64 +209,173 @@ inline std::uint64_t* exchange_at(const UpdateArgs& args, int m, int part, int v
          2 * ((static_cast<std::int64_t>(m % 2) * args.n_parts + part) * args.most_values + value);
 }
 
-inline void publish(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
-                    const ThreadBlock& threads) {
+// A part's sum to all parts.
+inline void send_value(const UpdateArgs& args, UpdateShared& shared, int m, int part, int value,
+                       double sum) {
+  if (args.n_parts == 1) {
+    shared.totals[value] = sum;
+    return;
+  }
   const std::uint64_t tag = static_cast<std::uint64_t>(args.first_tag + static_cast<unsigned>(m))
                             << 32;
-  const int n_warps = warps_with_rows(args);
-  const int n = n_values(args, memory.fixed->tree);
+  const std::uint64_t bits = bits_of(sum);
+  send(exchange_at(args, m, part, value), tag | bits >> 32, tag | (bits & 0xffffffffU));
+}
+
+// Where the sums of a warp go.
+struct SumPlace {
+  int m, part;
+  int first;   // cell
+  int column;  // of warp_sums
+};
+
+// `Many`: a warp has several pairs of blocks.
+template <bool Weighted, bool Many, int N>
+inline void sum_cells(const UpdateArgs& args, const UpdateMemory& memory, const PartRows& rows,
+                      const Shares& shares, int first_pair, SumPlace place, const Warp& warp) {
+  UpdateShared& shared = *memory.fixed;
+  const TreeTask& tree = shared.trees[place.m % 2].task;
+  PerLane<double> total, total_weight;
+  PerLane<PairStack> stack, weight_stack;
+  const int n_pairs = Many ? shares.pairs_per_warp : 1;
+  OBART_ROLLED
+  for (int k = 0; k < n_pairs; ++k) {
+    PerLane<float[N]> sums, weights;
+    warp.registers([&](int lane) {
+      const int block = 2 * (first_pair + k) + lane / kBlockLanes;
+      if (block >= rows.n_blocks) {
+        OBART_UNROLLED
+        for (int c = 0; c < N; ++c) sums[lane][c] = weights[lane][c] = 0.0F;
+        return;
+      }
+      const int at = block * kBlockLanes + lane % kBlockLanes;  // lane of the part
+      const std::int64_t slot = rows.first_slot + static_cast<std::int64_t>(at) * kLaneRows;
+      const std::int64_t in_tree = place.m * args.n_slots + slot;
+      sum_lane<Weighted, N>(
+          tree, args.code + in_tree, tree.has_rule() ? args.right[in_tree / kLaneRows] : 0,
+          memory.residual + at * memory.lane_stride, Weighted ? args.weight + slot : nullptr,
+          place.first, sums[lane], weights[lane]);
+    });
+    reduce_warp<N>(warp, sums, total);
+    if constexpr (Weighted) reduce_warp<N>(warp, weights, total_weight);
+    if constexpr (Many) {
+      warp.registers([&](int lane) { stack[lane].add(k, total[lane]); });
+      if constexpr (Weighted)
+        warp.registers([&](int lane) { weight_stack[lane].add(k, total_weight[lane]); });
+    }
+  }
+  const int n_cells = tree.n_cells();
+  warp.lanes([&](int lane) {
+    const int cell = place.first + lane;
+    if (lane >= N || cell >= n_cells) return;
+    const auto put = [&](int value, double sum) {
+      if (shares.n_pairs == 1)
+        send_value(args, shared, place.m, place.part, value, sum);
+      else
+        memory.warp_sums[value * kUpdateWarps + place.column] = sum;
+    };
+    const int level = log2_of(n_pairs);
+    put(cell, Many ? stack[lane].total(level) : total[lane]);
+    if constexpr (Weighted)
+      put(n_cells + cell, Many ? weight_stack[lane].total(level) : total_weight[lane]);
+  });
+}
+
+template <bool Weighted, bool Many>
+inline void sum_tree(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
+                     const Warp& warp) {
+  const PartRows rows = rows_of_part(args, part);
+  const Shares shares = shares_of(args);
+  const int n_cells = memory.fixed->trees[m % 2].task.n_cells();
+  const int column = warp.index / shares.warps_per_pair;
+  const int each = (n_cells + shares.warps_per_pair - 1) / shares.warps_per_pair;
+  const int first_cell = warp.index % shares.warps_per_pair * each;
+  const int last_cell = first_cell + each < n_cells ? first_cell + each : n_cells;
+  const int first_pair = column * shares.pairs_per_warp;
+  for (int first = first_cell; first < last_cell;) {
+    const SumPlace place{m, part, first, column};
+    if (last_cell - first == 1) {
+      sum_cells<Weighted, Many, 1>(args, memory, rows, shares, first_pair, place, warp);
+      first += 1;
+    } else if (last_cell - first == 2) {
+      sum_cells<Weighted, Many, 2>(args, memory, rows, shares, first_pair, place, warp);
+      first += 2;
+    } else {
+      sum_cells<Weighted, Many, 4>(args, memory, rows, shares, first_pair, place, warp);
+      first += 4;
+    }
+  }
+}
+
+// The first step of a tree: sums of this part.
+template <bool Weighted, bool Many>
+inline void sum_and_send(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
+                         const ThreadBlock& threads) {
+  UpdateShared& shared = *memory.fixed;
+  threads.warps([&](const Warp& warp) { sum_tree<Weighted, Many>(args, memory, m, part, warp); });
+  const Shares shares = shares_of(args);
+  if (shares.n_pairs == 1) return;
   threads.warps([&](const Warp& warp) {
     warp.lanes([&](int lane) {
+      const int n = n_values(args, shared.trees[m % 2].task);
       for (int v = warp.index * kWarpLanes + lane; v < n; v += threads.n_warps * kWarpLanes) {
         double* sums = memory.warp_sums + v * kUpdateWarps;
-        for (int step = 1; step < n_warps; step *= 2)
-          for (int w = 0; w + step < n_warps; w += 2 * step) sums[w] += sums[w + step];
-        const std::uint64_t bits = bits_of(sums[0]);
-        send(exchange_at(args, m, part, v), tag | bits >> 32, tag | (bits & 0xffffffffU));
+        for (int step = 1; step < shares.n_sums(); step *= 2)
+          for (int w = 0; w + step < shares.n_sums(); w += 2 * step) sums[w] += sums[w + step];
+        send_value(args, shared, m, part, v, sums[0]);
       }
     });
   });
 }
 
-// The first step of a tree: sums of this part.
-inline void sum_and_send(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
-                         const ThreadBlock& threads) {
-  UpdateShared& shared = *memory.fixed;
-  const PartRows rows = rows_of_part(args, part);
-  threads.warps([&](const Warp& warp) {
-    warp.lanes([&](int lane) {
-      if (warp.index == 0 && lane == 0) shared.tree = args.trees[m];
-    });
-  });
-  threads.warps([&](const Warp& warp) {
-    const int n_warps = warps_with_rows(args);
-    if (warp.index < n_warps) {
-      if (args.weight != nullptr)
-        sum_tree<true>(args, memory, rows, m, warp, n_warps);
-      else
-        sum_tree<false>(args, memory, rows, m, warp, n_warps);
+// ---- while sums travel -------------------------------------------------------------------------
+
+// Words of the chain's generator, as many as this tree can use, and what they are as normal draws.
+inline void make_words(UpdateShared& shared, const TreeTask& tree, const Warp& warp) {
+  const int n = tree.n_leaves + 3;
+  warp.lanes([&](int lane) {
+    if (lane != 0) return;
+    RngState rng = shared.rng;
+    for (int k = 0; k < n; ++k) {
+      shared.rng_after[k] = rng;
+      shared.words[k] = rng.next();
     }
-    warp.lanes([&](int lane) {
-      const int first = shared.tree.first;
-      for (int c = warp.index * kWarpLanes + lane; c < shared.tree.n_leaves;
-           c += threads.n_warps * kWarpLanes)
-        shared.old_outputs[c] = args.outputs[first + c];
-    });
+    shared.rng_after[n] = rng;
   });
-  publish(args, memory, m, part, threads);
+  warp.lanes([&](int lane) {
+    for (int k = lane; k < n; k += kWarpLanes)
+      shared.is_simple[k] =
+          simple_normal(shared.words[k], shared.ziggurat, shared.normals[k]) ? 1 : 0;
+  });
 }
 
-// ---- the decision ------------------------------------------------------------------------------
+inline void load_tree(const UpdateArgs& args, SharedTree& tree, int m, const Warp& warp) {
+  static_assert(sizeof(TreeTask) % 4 == 0);
+  warp.lanes([&](int lane) {
+    const auto* from = reinterpret_cast<const std::uint32_t*>(args.trees + m);
+    auto* to = reinterpret_cast<std::uint32_t*>(&tree.task);
+    for (int k = lane; k < static_cast<int>(sizeof(TreeTask) / 4); k += kWarpLanes) to[k] = from[k];
+  });
+  warp.lanes([&](int lane) {
+    const int first = tree.task.first;
+    for (int c = lane; c < tree.task.n_leaves; c += kWarpLanes) {
+      tree.n_rows[c] = args.n_rows[first + c];
+      tree.outputs[c] = args.outputs[first + c];
+    }
+  });
+}
 
-// Words of the chain's generator, as many as this tree can use.
-inline void make_words(const UpdateArgs&, UpdateShared& shared) {
-  RngState rng = shared.rng;
-  const int n = shared.tree.n_leaves + 3;
-  for (int k = 0; k < n; ++k) {
-    shared.rng_after[k] = rng;
-    shared.words[k] = rng.next();
-  }
-  shared.rng_after[n] = rng;
+// The next tree's codes and bits of this part into the cache.
+inline void expect_rows(const UpdateArgs& args, int m, int part, const Warp& warp) {
+  const PartRows rows = rows_of_part(args, part);
+  warp.lanes([&](int lane) {
+    for (int at = lane; at < rows.n_blocks * kBlockLanes; at += kWarpLanes) {
+      const std::int64_t slot =
+          m * args.n_slots + rows.first_slot + static_cast<std::int64_t>(at) * kLaneRows;
+      if (at % 2 == 0) expect(args.code + slot);
+      if (at % 16 == 0) expect(args.right + slot / kLaneRows);
+    }
+  });
 }
 
 inline void receive_value(const UpdateArgs& args, UpdateShared& shared, int m, int value,
@@ -312,31 +384,32 @@ inline void receive_value(const UpdateArgs& args, UpdateShared& shared, int m, i
   int per_lane = 1;  // a power of two, so that lanes have whole parts of the tree of pairs
   while (per_lane * kWarpLanes < args.n_parts) per_lane *= 2;
   PerLane<double> sum, other;
-  warp.lanes([&](int lane) {
-    PairStack stack{};
-    for (int k = 0; k < per_lane; ++k) {
+  warp.registers([&](int lane) {
+    double here[4] = {};
+    OBART_UNROLLED
+    for (int k = 0; k < 4; ++k) {
       const int part = lane * per_lane + k;
-      double here = 0.0;
-      if (part < args.n_parts) {
-        const std::uint64_t* from = exchange_at(args, m, part, value);
-        std::uint64_t high = 0;
-        std::uint64_t low = 0;
-        do receive(from, high, low);
-        while (high >> 32 != tag || low >> 32 != tag);
-        here = of_bits(high << 32 | (low & 0xffffffffU));
-      }
-      stack.add(k, here);
+      if (k >= per_lane || part >= args.n_parts) continue;
+      const std::uint64_t* from = exchange_at(args, m, part, value);
+      std::uint64_t high = 0;
+      std::uint64_t low = 0;
+      do receive(from, high, low);
+      while (high >> 32 != tag || low >> 32 != tag);
+      here[k] = of_bits(high << 32 | (low & 0xffffffffU));
     }
-    sum[lane] = stack.total(log2_of(per_lane));
+    sum[lane] = (here[0] + here[1]) + (here[2] + here[3]);
   });
+  OBART_UNROLLED
   for (int mask = 1; mask < kWarpLanes; mask *= 2) {
     warp.swap(sum, mask, other);
-    warp.lanes([&](int lane) { sum[lane] += other[lane]; });
+    warp.registers([&](int lane) { sum[lane] += other[lane]; });
   }
   warp.lanes([&](int lane) {
     if (lane == 0) shared.totals[value] = sum[lane];
   });
 }
+
+// ---- the decision ------------------------------------------------------------------------------
 
 inline double precision(const NormalOutputs& leaves, const Stats& s) {
   return s.weight * leaves.inv_sigma2 + leaves.inv_tau2;
@@ -348,259 +421,280 @@ inline double fit(const NormalOutputs& leaves, const Stats& s) {
   const double theta = score(leaves, s);
   return theta * theta / (2.0 * precision(leaves, s));
 }
-inline float output_of(const NormalOutputs& leaves, const Stats& s, double deviation) {
-  const double p = precision(leaves, s);
-  return static_cast<float>(score(leaves, s) / p + deviation / root(p));
-}
 
-inline Stats stats_of_cell(const UpdateArgs& args, const UpdateShared& shared, int cell) {
-  const TreeTask& tree = shared.tree;
+inline Stats stats_of_cell(const UpdateArgs& args, const UpdateShared& shared,
+                           const SharedTree& tree, int cell) {
+  const TreeTask& task = tree.task;
   const int code =
-      cell < tree.n_leaves ? cell : (cell == tree.n_leaves ? tree.left_code : tree.right_code);
+      cell < task.n_leaves ? cell : (cell == task.n_leaves ? task.left_code : task.right_code);
   if (!args.leaves.uses_data) return {0.0, 0.0};
-  double n_rows = args.n_rows[tree.first + code];
-  if (tree.has_rule() && code == tree.left_code)
-    n_rows = cell == tree.n_leaves ? tree.right_of_left : n_rows - tree.right_of_left;
-  else if (tree.replaces() && code == tree.right_code)
-    n_rows = cell == tree.n_leaves + 1 ? n_rows - tree.right_of_right : tree.right_of_right;
-  const double weight = args.weight != nullptr ? shared.totals[tree.n_cells() + cell] : n_rows;
-  return {weight, shared.totals[cell] + weight * static_cast<double>(shared.old_outputs[code])};
+  double n_rows = tree.n_rows[code];
+  if (task.has_rule() && code == task.left_code)
+    n_rows = cell == task.n_leaves ? task.right_of_left : n_rows - task.right_of_left;
+  else if (task.replaces() && code == task.right_code)
+    n_rows = cell == task.n_leaves + 1 ? n_rows - task.right_of_right : task.right_of_right;
+  const double weight = args.weight != nullptr ? shared.totals[task.n_cells() + cell] : n_rows;
+  return {weight, shared.totals[cell] + weight * static_cast<double>(tree.outputs[code])};
 }
 
-// One of the terms of log_accept, each by a lane of its own: 0 is the logarithm, the others follow
-// with their signs, 5 is the log of the uniform number.
-inline double gain_term(const UpdateArgs& args, const UpdateShared& shared, int term) {
-  const TreeTask& tree = shared.tree;
+// The terms of log_accept, a lane each: 0 is the logarithm of precisions, 5 that of the uniform
+// number, between them the fits of leaves. All lanes do the same, with other numbers.
+inline void find_gain(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
+                      const Warp& warp) {
+  const TreeTask& task = tree.task;
   const NormalOutputs& leaves = args.leaves;
-  if (term == 5) return det_log(uniform_of(shared.words[0]));
-  const int extra = tree.n_cells() - (tree.effect == TreeEffect::split ? 1 : 2);
-  const Stats l = shared.stats[tree.left_code];
-  if (tree.effect != TreeEffect::replace) {
-    const Stats r = shared.stats[tree.effect == TreeEffect::split ? extra : tree.right_code];
-    if (term == 0)
-      return 0.5 * det_log(leaves.inv_tau2 * precision(leaves, l + r) /
-                           (precision(leaves, l) * precision(leaves, r)));
-    if (term == 1) return fit(leaves, l);
-    if (term == 2) return fit(leaves, r);
-    return term == 3 ? fit(leaves, l + r) : 0.0;
-  }
-  const Stats r = shared.stats[tree.right_code];
-  const Stats to_right = shared.stats[extra];
-  const Stats to_left = shared.stats[extra + 1];
-  if (term == 0)
-    return 0.5 * det_log(precision(leaves, l + to_right) * precision(leaves, r + to_left) /
-                         (precision(leaves, l + to_left) * precision(leaves, r + to_right)));
-  if (term == 1) return fit(leaves, l + to_left);
-  if (term == 2) return fit(leaves, r + to_right);
-  return term == 3 ? fit(leaves, l + to_right) : fit(leaves, r + to_left);
-}
-
-inline void accept_or_not(UpdateShared& shared) {
-  const TreeTask& tree = shared.tree;
-  shared.accepted = 0;
-  shared.n_used = 0;
-  if (!tree.is_valid) return;
-  const double* gain = shared.gain;
-  double log_ratio = gain[0] + gain[1] + gain[2] - gain[3];
-  if (tree.effect == TreeEffect::replace) log_ratio = log_ratio - gain[4];
-  if (tree.effect == TreeEffect::merge) log_ratio = -log_ratio;
-  const double log_accept = log_ratio + tree.log_prior_ratio + tree.log_transition_ratio;
-  if (log_accept >= 0.0) {
-    shared.accepted = 1;
-    return;
-  }
-  shared.n_used = 1;
-  shared.accepted = gain[5] < log_accept ? 1 : 0;
-}
-
-// Leaves as they were before the move, and their deviations.
-inline void merge_cell(const UpdateArgs& args, UpdateShared& shared, int c) {
-  const TreeTask& tree = shared.tree;
-  Stats s = shared.stats[c];
-  if (tree.has_rule() && c == tree.left_code) s = s + shared.stats[tree.n_leaves];
-  if (tree.replaces() && c == tree.right_code) s = s + shared.stats[tree.n_leaves + 1];
-  shared.leaf_stats[c] = s;
-  if (!args.leaves.keeps_deviations) return;
-  const double p = precision(args.leaves, s);
-  shared.deviations[c] =
-      (static_cast<double>(shared.old_outputs[c]) - score(args.leaves, s) / p) * root(p);
-}
-
-inline bool needs_split_normal(const UpdateArgs& args, const UpdateShared& shared) {
-  return shared.accepted != 0 && shared.tree.effect == TreeEffect::split &&
-         args.leaves.keeps_deviations;
-}
-
-// The normal draws that follow, all from simple words or one after the other.
-inline void draw_normals(const UpdateArgs& args, UpdateShared& shared, const Warp& warp) {
-  const bool splits = needs_split_normal(args, shared);
-  const int n = shared.n_new + (splits ? 1 : 0);
-  const int first = shared.n_used;
-  PerLane<int> simple, other;
+  if (!task.is_valid) return;
   warp.lanes([&](int lane) {
-    simple[lane] = 1;
-    for (int k = lane; k < n; k += kWarpLanes) {
-      double z = 0.0;
-      if (!simple_normal(shared.words[first + k], args.ziggurat, z)) simple[lane] = 0;
-      shared.normals[k] = z;
+    const auto stats = [&](int cell) { return stats_of_cell(args, shared, tree, cell); };
+    const Stats l = stats(task.left_code);
+    Stats a{}, b{}, c{}, d{};  // the fits of a and b are added, those of c and d subtracted
+    double ratio = 0.0;
+    if (task.effect != TreeEffect::replace) {
+      a = l;
+      b = stats(task.effect == TreeEffect::split ? task.n_leaves : task.right_code);
+      c = a + b;
+      ratio =
+          leaves.inv_tau2 * precision(leaves, c) / (precision(leaves, a) * precision(leaves, b));
+    } else {
+      const Stats r = stats(task.right_code);
+      const Stats to_right = stats(task.n_leaves);
+      const Stats to_left = stats(task.n_leaves + 1);
+      a = l + to_left;
+      b = r + to_right;
+      c = l + to_right;
+      d = r + to_left;
+      ratio = precision(leaves, c) * precision(leaves, d) /
+              (precision(leaves, a) * precision(leaves, b));
+    }
+    const double log_term = det_log(lane == 5 ? uniform_of(shared.words[0]) : ratio);
+    const double fit_term = fit(leaves, lane == 1 ? a : lane == 2 ? b : lane == 3 ? c : d);
+    if (lane < 6)
+      shared.gain[lane] = lane == 0 ? 0.5 * log_term : (lane == 5 ? log_term : fit_term);
+  });
+}
+
+// Deviations of the leaves as they were, and codes that stay.
+inline void find_deviations(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
+                            const Warp& warp) {
+  const TreeTask& task = tree.task;
+  warp.lanes([&](int lane) {
+    for (int c = lane; c < task.n_leaves; c += kWarpLanes) {
+      shared.left_map[c] = shared.right_map[c] = static_cast<std::uint8_t>(c);
+      if (!args.leaves.keeps_deviations) continue;
+      Stats s = stats_of_cell(args, shared, tree, c);
+      if (task.has_rule() && c == task.left_code)
+        s = s + stats_of_cell(args, shared, tree, task.n_leaves);
+      if (task.replaces() && c == task.right_code)
+        s = s + stats_of_cell(args, shared, tree, task.n_leaves + 1);
+      const double p = precision(args.leaves, s);
+      shared.deviations[c] =
+          (static_cast<double>(tree.outputs[c]) - score(args.leaves, s) / p) * root(p);
     }
   });
+}
+
+struct Decision {
+  bool accepted;
+  int n_used;  // words
+};
+
+inline Decision accept_or_not(const UpdateShared& shared, const TreeTask& task) {
+  if (!task.is_valid) return {false, 0};
+  const double* gain = shared.gain;
+  double log_ratio = gain[0] + gain[1] + gain[2] - gain[3];
+  if (task.effect == TreeEffect::replace) log_ratio = log_ratio - gain[4];
+  if (task.effect == TreeEffect::merge) log_ratio = -log_ratio;
+  const double log_accept = log_ratio + task.log_prior_ratio + task.log_transition_ratio;
+  if (log_accept >= 0.0) return {true, 0};
+  return {gain[5] < log_accept, 1};
+}
+
+// A leaf after the decision: its rows, and the deviation that it starts from.
+struct NewLeaf {
+  Stats stats;
+  double deviation;
+};
+
+inline NewLeaf new_leaf(const UpdateArgs& args, const UpdateShared& shared, const SharedTree& tree,
+                        bool accepted, double split_normal, int c) {
+  const TreeTask& task = tree.task;
+  const auto stats = [&](int cell) { return stats_of_cell(args, shared, tree, cell); };
+  const double* d = shared.deviations;
+  const int n_old = task.n_leaves;
+  const int l = task.left_code;
+  const int r = task.right_code;
+  const double share = root(0.5);
+  if (!accepted) {
+    Stats s = stats(c);
+    if (task.has_rule() && c == l) s = s + stats(n_old);
+    if (task.replaces() && c == r) s = s + stats(n_old + 1);
+    return {s, d[c]};
+  }
+  if (task.effect == TreeEffect::split) {
+    if (c == l) return {stats(c), share * (d[l] + split_normal)};
+    if (c == n_old) return {stats(c), share * (d[l] - split_normal)};
+    return {stats(c), d[c]};
+  }
+  if (task.effect == TreeEffect::merge) {
+    const PruneCodes codes = task.prune;
+    if (c == code_after_prune(codes, codes.left))
+      return {stats(codes.left) + stats(codes.right), share * (d[codes.left] + d[codes.right])};
+    const int from = c == code_after_prune(codes, codes.last) ? codes.last : c;
+    return {stats(from), d[from]};
+  }
+  if (c == l) return {stats(l) + stats(n_old + 1), d[c]};
+  if (c == r) return {stats(r) + stats(n_old), d[c]};
+  return {stats(c), d[c]};
+}
+
+// Where codes go after an accepted move.
+inline void fill_maps(UpdateShared& shared, const TreeTask& task, const Warp& warp) {
+  warp.lanes([&](int lane) {
+    if (task.effect == TreeEffect::merge) {
+      for (int c = lane; c < task.n_leaves; c += kWarpLanes)
+        shared.left_map[c] = code_after_prune(task.prune, static_cast<std::uint8_t>(c));
+    } else if (lane == 0 && task.effect == TreeEffect::split) {
+      shared.right_map[task.left_code] = static_cast<std::uint8_t>(task.n_leaves);
+    } else if (lane == 0) {
+      shared.left_map[task.right_code] = task.left_code;
+      shared.right_map[task.left_code] = task.right_code;
+    }
+  });
+}
+
+// The normal draws that follow: those of the words, or, if a word is not simple, one by one.
+inline void settle_normals(const UpdateArgs& args, UpdateShared& shared, int first, int n,
+                           const Warp& warp) {
+  PerLane<int> simple, other;
+  warp.registers([&](int lane) {
+    simple[lane] = 1;
+    for (int k = lane; k < n; k += kWarpLanes) simple[lane] &= shared.is_simple[first + k];
+  });
+  OBART_UNROLLED
   for (int mask = 1; mask < kWarpLanes; mask *= 2) {
     warp.swap(simple, mask, other);
-    warp.lanes([&](int lane) { simple[lane] &= other[lane]; });
+    warp.registers([&](int lane) { simple[lane] &= other[lane]; });
   }
   warp.lanes([&](int lane) {
     if (lane != 0) return;
     if (simple[lane] != 0) {
       shared.rng = shared.rng_after[first + n];
     } else {
-      SerialRng rng(shared.rng_after[first], args.ziggurat, args.heights);
-      for (int k = 0; k < n; ++k) shared.normals[k] = rng.normal();
+      SerialRng rng(shared.rng_after[first], shared.ziggurat, args.heights);
+      for (int k = 0; k < n; ++k) shared.normals[first + k] = rng.normal();
       shared.rng = rng.state();
     }
   });
 }
 
-// Leaves after an accepted move, and where codes go.
-inline void move_leaves(const UpdateArgs& args, UpdateShared& shared) {
-  const TreeTask& tree = shared.tree;
-  const int n_old = tree.n_leaves;
-  const int l = tree.left_code;
-  const int r = tree.right_code;
-  const bool keeps = args.leaves.keeps_deviations;
-  const double share = root(0.5);
-  if (tree.effect == TreeEffect::split) {
-    shared.leaf_stats[l] = shared.stats[l];
-    shared.leaf_stats[n_old] = shared.stats[n_old];
-    shared.right_map[l] = static_cast<std::uint8_t>(n_old);
-    if (!keeps) return;
-    const double d = shared.deviations[l];
-    const double z = shared.normals[0];
-    shared.deviations[l] = share * (d + z);
-    shared.deviations[n_old] = share * (d - z);
-  } else if (tree.effect == TreeEffect::merge) {
-    const PruneCodes codes = tree.prune;
-    const int at_last = code_after_prune(codes, codes.last);
-    const int at_left = code_after_prune(codes, codes.left);
-    const Stats merged = shared.stats[codes.left] + shared.stats[codes.right];
-    const double together =
-        share * (shared.deviations[codes.left] + shared.deviations[codes.right]);
-    shared.leaf_stats[at_last] = shared.leaf_stats[codes.last];
-    shared.leaf_stats[at_left] = merged;
-    for (int c = 0; c < n_old; ++c)
-      shared.left_map[c] = code_after_prune(codes, static_cast<std::uint8_t>(c));
-    if (!keeps) return;
-    shared.deviations[at_last] = shared.deviations[codes.last];
-    shared.deviations[at_left] = together;
-  } else {
-    shared.leaf_stats[l] = shared.stats[l] + shared.stats[n_old + 1];
-    shared.leaf_stats[r] = shared.stats[r] + shared.stats[n_old];
-    shared.left_map[r] = static_cast<std::uint8_t>(l);
-    shared.right_map[l] = static_cast<std::uint8_t>(r);
-  }
-}
-
-inline void decide(const UpdateArgs& args, UpdateShared& shared, const Warp& warp) {
-  const TreeTask& tree = shared.tree;
+inline void decide(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
+                   const Warp& warp) {
+  const TreeTask& task = tree.task;
   const NormalOutputs& leaves = args.leaves;
-  const int n_old = tree.n_leaves;
+  const Decision decision = accept_or_not(shared, task);
+  const int more =
+      task.effect == TreeEffect::split ? 1 : (task.effect == TreeEffect::merge ? -1 : 0);
+  const int n_new = task.n_leaves + (decision.accepted ? more : 0);
+  const bool splits =
+      decision.accepted && task.effect == TreeEffect::split && leaves.keeps_deviations;
+  const int first = decision.n_used + (splits ? 1 : 0);
+  settle_normals(args, shared, decision.n_used, n_new + (splits ? 1 : 0), warp);
+  if (decision.accepted) fill_maps(shared, task, warp);
   warp.lanes([&](int lane) {
-    for (int c = lane; c < tree.n_cells(); c += kWarpLanes)
-      shared.stats[c] = stats_of_cell(args, shared, c);
-  });
-  warp.lanes([&](int lane) {
-    if (lane < 6 && tree.is_valid) shared.gain[lane] = gain_term(args, shared, lane);
-    for (int c = lane; c < n_old; c += kWarpLanes) {
-      merge_cell(args, shared, c);
-      shared.left_map[c] = shared.right_map[c] = static_cast<std::uint8_t>(c);
+    if (lane == 0) {
+      shared.accepted = decision.accepted ? 1 : 0;
+      shared.n_new = n_new;
+    }
+    const double split_normal = shared.normals[decision.n_used];
+    for (int c = lane; c < n_new; c += kWarpLanes) {
+      const NewLeaf leaf = new_leaf(args, shared, tree, decision.accepted, split_normal, c);
+      const double z = shared.normals[first + c];
+      const double deviation =
+          leaves.keeps_deviations ? leaves.correlation * leaf.deviation + leaves.fresh * z : z;
+      const double p = precision(leaves, leaf.stats);
+      shared.new_outputs[c] =
+          static_cast<float>(score(leaves, leaf.stats) / p + deviation / root(p));
     }
   });
   warp.lanes([&](int lane) {
-    if (lane != 0) return;
-    accept_or_not(shared);
-    const int more =
-        tree.effect == TreeEffect::split ? 1 : (tree.effect == TreeEffect::merge ? -1 : 0);
-    shared.n_new = n_old + (shared.accepted != 0 ? more : 0);
-  });
-  draw_normals(args, shared, warp);
-  warp.lanes([&](int lane) {
-    if (lane == 0 && shared.accepted != 0) move_leaves(args, shared);
-  });
-  warp.lanes([&](int lane) {
-    const int skip = needs_split_normal(args, shared) ? 1 : 0;
-    for (int c = lane; c < shared.n_new; c += kWarpLanes) {
-      double deviation = shared.normals[skip + c];
-      if (leaves.keeps_deviations)
-        deviation = leaves.correlation * shared.deviations[c] + leaves.fresh * deviation;
-      shared.new_outputs[c] = output_of(leaves, shared.leaf_stats[c], deviation);
-    }
-  });
-  warp.lanes([&](int lane) {
-    for (int c = lane; c < n_old; c += kWarpLanes) {
-      shared.left_delta[c] = shared.old_outputs[c] - shared.new_outputs[shared.left_map[c]];
-      shared.right_delta[c] = shared.old_outputs[c] - shared.new_outputs[shared.right_map[c]];
+    for (int c = lane; c < task.n_leaves; c += kWarpLanes) {
+      shared.left_delta[c] = tree.outputs[c] - shared.new_outputs[shared.left_map[c]];
+      shared.right_delta[c] = tree.outputs[c] - shared.new_outputs[shared.right_map[c]];
     }
   });
 }
 
 // ---- the change --------------------------------------------------------------------------------
 
-// Of one lane of a block.
-inline void change_lane(const UpdateShared& shared, bool moves, std::uint64_t bits,
+// Of four slots, whose bits are the lowest ones.
+inline void change_four(const UpdateShared& shared, bool moves, std::uint64_t bits,
                         std::uint8_t* code, float* residual) {
-  OBART_ROLLED
-  for (int sixteen = 0; sixteen < kLaneRows; sixteen += 16) {
-    SixteenCodes codes = *reinterpret_cast<const SixteenCodes*>(code + sixteen);
-    SixteenCodes moved{};
+  const std::uint32_t codes = *reinterpret_cast<const std::uint32_t*>(code);
+  FourFloats r = *reinterpret_cast<const FourFloats*>(residual);
+  std::uint32_t moved = 0;
   OBART_UNROLLED
-    for (int i = 0; i < 16; ++i) {
-      const int c = static_cast<int>((codes.word[i / 4] >> (8 * (i % 4))) & 255U);
-      std::uint32_t now = kPadding;
-      if (c != kPadding) {
-        const bool is_right = ((bits >> (sixteen + i)) & 1U) != 0;
-        residual[sixteen + i] += is_right ? shared.right_delta[c] : shared.left_delta[c];
-        now = is_right ? shared.right_map[c] : shared.left_map[c];
-      }
-      moved.word[i / 4] |= now << (8 * (i % 4));
+  for (int j = 0; j < 4; ++j) {
+    const std::uint32_t c = (codes >> (8 * j)) & 255U;
+    std::uint32_t now = c;
+    if (c != kPadding) {
+      const bool is_right = ((bits >> j) & 1U) != 0;
+      r.value[j] += is_right ? shared.right_delta[c] : shared.left_delta[c];
+      if (moves) now = is_right ? shared.right_map[c] : shared.left_map[c];
     }
-    if (moves) *reinterpret_cast<SixteenCodes*>(code + sixteen) = moved;
+    moved |= now << (8 * j);
   }
+  *reinterpret_cast<FourFloats*>(residual) = r;
+  if (moved != codes) *reinterpret_cast<std::uint32_t*>(code) = moved;
+}
+
+inline void change_rows(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
+                        const Warp& warp, int n_warps) {
+  const UpdateShared& shared = *memory.fixed;
+  const TreeTask& task = shared.trees[m % 2].task;
+  const PartRows rows = rows_of_part(args, part);
+  const bool moves = shared.accepted != 0;
+  const bool has_bits = moves && task.has_rule();
+  warp.lanes([&](int lane) {
+    for (int slot = 4 * (warp.index * kWarpLanes + lane); slot < rows.n_blocks * kBlockSlots;
+         slot += 4 * n_warps * kWarpLanes) {
+      const std::int64_t in_tree = m * args.n_slots + rows.first_slot + slot;
+      const std::uint64_t bits =
+          has_bits ? args.right[in_tree / kLaneRows] >> (slot % kLaneRows) : 0;
+      change_four(shared, moves, bits, args.code + in_tree,
+                  memory.residual + slot / kLaneRows * memory.lane_stride + slot % kLaneRows);
+    }
+    if (part != 0) return;
+    if (warp.index == 0 && lane == 0) args.accepted[m] = moves ? 1 : 0;
+    for (int c = warp.index * kWarpLanes + lane; c < shared.n_new; c += n_warps * kWarpLanes)
+      args.new_outputs[task.first + c] = shared.new_outputs[c];
+  });
 }
 
 // The second step of a tree: the sums of all parts, the decision, and what it does to this part.
 inline void decide_and_change(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
                               const ThreadBlock& threads) {
   UpdateShared& shared = *memory.fixed;
-  const PartRows rows = rows_of_part(args, part);
+  const SharedTree& tree = shared.trees[m % 2];
+  const int last = threads.n_warps - 1;
   threads.warps([&](const Warp& warp) {
-    if (warp.index == threads.n_warps - 1)
-      warp.lanes([&](int lane) {
-        if (lane == 0) make_words(args, shared);
-      });
-    for (int v = warp.index; v < n_values(args, shared.tree); v += threads.n_warps)
+    if (warp.index == last) make_words(shared, tree.task, warp);
+    if (warp.index == last - 1 && m + 1 < args.n_trees) {
+      expect_rows(args, m + 1, part, warp);
+      load_tree(args, shared.trees[(m + 1) % 2], m + 1, warp);
+    }
+    if (args.n_parts == 1) return;
+    for (int v = warp.index; v < n_values(args, tree.task); v += threads.n_warps)
       receive_value(args, shared, m, v, warp);
   });
   threads.warps([&](const Warp& warp) {
-    if (warp.index == 0) decide(args, shared, warp);
+    if (warp.index == 0) find_gain(args, shared, tree, warp);
+    if (warp.index == 1) find_deviations(args, shared, tree, warp);
   });
   threads.warps([&](const Warp& warp) {
-    const bool moves = shared.accepted != 0;
-    const bool has_bits = moves && shared.tree.has_rule();
-    warp.lanes([&](int lane) {
-      for (int at = warp.index * kWarpLanes + lane; at < rows.n_blocks * kBlockLanes;
-           at += threads.n_warps * kWarpLanes) {
-        const std::int64_t slot =
-            m * args.n_slots + rows.first_slot + static_cast<std::int64_t>(at) * kLaneRows;
-        change_lane(shared, moves, has_bits ? args.right[slot / kLaneRows] : 0, args.code + slot,
-                    memory.residual + at * memory.lane_stride);
-      }
-      if (part != 0) return;
-      if (warp.index == 0 && lane == 0) args.accepted[m] = moves ? 1 : 0;
-      for (int c = warp.index * kWarpLanes + lane; c < shared.n_new;
-           c += threads.n_warps * kWarpLanes)
-        args.new_outputs[shared.tree.first + c] = shared.new_outputs[c];
-    });
+    if (warp.index == 0) decide(args, shared, tree, warp);
   });
+  threads.warps(
+      [&](const Warp& warp) { change_rows(args, memory, m, part, warp, threads.n_warps); });
 }
 
 // ---- before and after the trees ----------------------------------------------------------------
@@ -627,10 +721,14 @@ inline void copy_residual(const UpdateArgs& args, const UpdateMemory& memory, in
 
 inline void begin_update(const UpdateArgs& args, const UpdateMemory& memory, int part,
                          const ThreadBlock& threads) {
+  UpdateShared& shared = *memory.fixed;
   threads.warps([&](const Warp& warp) {
     warp.lanes([&](int lane) {
-      if (warp.index == 0 && lane < 4) memory.fixed->rng.s[lane] = args.rng[lane];
+      if (warp.index == 0 && lane < 4) shared.rng.s[lane] = args.rng[lane];
+      for (int k = warp.index * kWarpLanes + lane; k < 256; k += threads.n_warps * kWarpLanes)
+        shared.ziggurat[k] = args.ziggurat[k];
     });
+    if (warp.index == 0) load_tree(args, shared.trees[0], 0, warp);
   });
   copy_residual(args, memory, part, threads, false);
 }
