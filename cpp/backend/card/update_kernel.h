@@ -42,6 +42,8 @@ struct alignas(16) UpdateShared {
   std::uint64_t words[kMostWords];
   double normals[kMostWords];           // what each word is, if it is simple
   double totals[2 * kMostUpdateCells];  // of residuals, then of weights
+  // Of the leaves if the proposal is rejected, and if it is accepted.
+  double precision[2][kMostUpdateCells], root[2][kMostUpdateCells], mean[2][kMostUpdateCells];
   double deviations[kMostUpdateCells];
   double gain[8];
   float new_outputs[kMostCodes];
@@ -105,10 +107,20 @@ inline Shares shares_of(const UpdateArgs& args) {
   return {n_pairs, 1, kUpdateWarps / n_pairs};
 }
 
-// The cell of a row with this code, whose bit says where the proposed rule sends it.
-inline int cell_of(const TreeTask& tree, int code, bool is_right) {
-  if (is_right) return code == tree.left_code ? tree.n_leaves : code;
-  return tree.replaces() && code == tree.right_code ? tree.n_leaves + 1 : code;
+// Rows of a cell: they have this code, and the proposed rule sends them to this side.
+struct CellRows {
+  std::uint32_t code;
+  std::uint32_t if_left, if_right;  // all bits set, or none
+};
+
+inline CellRows rows_of_cell(const TreeTask& tree, int cell) {
+  constexpr std::uint32_t all = 0xffffffffU;
+  if (cell >= tree.n_cells()) return {kPadding, 0, 0};
+  if (cell == tree.n_leaves) return {tree.left_code, 0, all};
+  if (cell == tree.n_leaves + 1) return {tree.right_code, all, 0};
+  const bool is_left = tree.has_rule() && cell == tree.left_code;
+  const bool is_right = tree.replaces() && cell == tree.right_code;
+  return {static_cast<std::uint32_t>(cell), is_right ? 0 : all, is_left ? 0 : all};
 }
 
 // Sums of one lane of a block over N cells from the first on.
@@ -116,28 +128,39 @@ template <bool Weighted, int N>
 inline void sum_lane(const TreeTask& tree, const std::uint8_t* code, std::uint64_t bits,
                      const float* residual, const float* weight, int first, float (&sums)[N],
                      float (&weights)[N]) {
+  CellRows cells[N];
   OBART_UNROLLED
-  for (int c = 0; c < N; ++c) sums[c] = weights[c] = 0.0F;
-  const bool has_bits = bits != 0 || tree.replaces();
-  OBART_ROLLED
-  for (int sixteen = 0; sixteen < kLaneRows; sixteen += 16) {
-    const FourWords codes = *reinterpret_cast<const FourWords*>(code + sixteen);
+  for (int c = 0; c < N; ++c) {
+    sums[c] = weights[c] = 0.0F;
+    cells[c] = rows_of_cell(tree, first + c);
+  }
+  OBART_UNROLLED
+  for (int half = 0; half < 2; ++half) {
+    const auto right = static_cast<std::uint32_t>(bits >> (32 * half));
+    std::uint32_t may[N];  // bit i: the rule sends row i to the cell's side
     OBART_UNROLLED
-    for (int four = 0; four < 4; ++four) {
-      const FourFloats r = *reinterpret_cast<const FourFloats*>(residual + sixteen + 4 * four);
-      FourFloats w{};
-      if constexpr (Weighted) w = *reinterpret_cast<const FourFloats*>(weight + sixteen + 4 * four);
+    for (int c = 0; c < N; ++c) may[c] = (right & cells[c].if_right) | (~right & cells[c].if_left);
+    OBART_UNROLLED
+    for (int sixteen = 0; sixteen < 32; sixteen += 16) {
+      const int start = 32 * half + sixteen;
+      const FourWords codes = *reinterpret_cast<const FourWords*>(code + start);
       OBART_UNROLLED
-      for (int j = 0; j < 4; ++j) {
-        int cell = static_cast<int>((codes.value[four] >> (8 * j)) & 255U);
-        if (has_bits) cell = cell_of(tree, cell, ((bits >> (sixteen + 4 * four + j)) & 1U) != 0);
-        cell -= first;
-        const float value = Weighted ? r.value[j] * w.value[j] : r.value[j];
+      for (int four = 0; four < 4; ++four) {
+        const FourFloats r = *reinterpret_cast<const FourFloats*>(residual + start + 4 * four);
+        FourFloats w{};
+        if constexpr (Weighted) w = *reinterpret_cast<const FourFloats*>(weight + start + 4 * four);
         OBART_UNROLLED
-        for (int c = 0; c < N; ++c) {
-          if (cell == c) sums[c] += value;
-          if constexpr (Weighted)
-            if (cell == c) weights[c] += w.value[j];
+        for (int j = 0; j < 4; ++j) {
+          const std::uint32_t of_row = (codes.value[four] >> (8 * j)) & 255U;
+          const std::uint32_t bit = 1U << (sixteen + 4 * four + j);
+          const float value = Weighted ? r.value[j] * w.value[j] : r.value[j];
+          OBART_UNROLLED
+          for (int c = 0; c < N; ++c) {
+            const bool is_in = of_row == cells[c].code && (may[c] & bit) != 0;
+            if (is_in) sums[c] += value;
+            if constexpr (Weighted)
+              if (is_in) weights[c] += w.value[j];
+          }
         }
       }
     }
@@ -437,58 +460,107 @@ inline Stats stats_of_cell(const UpdateArgs& args, const UpdateShared& shared,
   return {weight, shared.totals[cell] + weight * static_cast<double>(tree.outputs[code])};
 }
 
-// The terms of log_accept, a lane each: 0 is the logarithm of precisions, 5 that of the uniform
-// number, between them the fits of leaves. All lanes do the same, with other numbers.
-inline void find_gain(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
-                      const Warp& warp) {
+inline int n_leaves_if(const TreeTask& task, bool accepted) {
+  if (!accepted || task.effect == TreeEffect::replace) return task.n_leaves;
+  return task.effect == TreeEffect::split ? task.n_leaves + 1 : task.n_leaves - 1;
+}
+
+// The rows of a leaf if the proposal is rejected or accepted.
+inline Stats stats_of_leaf(const UpdateArgs& args, const UpdateShared& shared,
+                           const SharedTree& tree, bool accepted, int c) {
   const TreeTask& task = tree.task;
+  const auto stats = [&](int cell) { return stats_of_cell(args, shared, tree, cell); };
+  const int n_old = task.n_leaves;
+  const int l = task.left_code;
+  const int r = task.right_code;
+  if (accepted && task.effect == TreeEffect::merge) {
+    const PruneCodes codes = task.prune;
+    if (c == code_after_prune(codes, codes.left)) return stats(codes.left) + stats(codes.right);
+    return stats(c == code_after_prune(codes, codes.last) ? codes.last : c);
+  }
+  if (task.has_rule() && c == l && !(accepted && task.effect == TreeEffect::split))
+    return stats(l) + stats(accepted ? n_old + 1 : n_old);
+  if (task.replaces() && c == r) return stats(r) + stats(accepted ? n_old : n_old + 1);
+  return stats(c);
+}
+
+// The four sets of rows whose fits make the gain: the first two are added, the others subtracted.
+struct GainStats {
+  Stats a, b, c, d;
+};
+
+inline GainStats gain_stats(const UpdateArgs& args, const UpdateShared& shared,
+                            const SharedTree& tree) {
+  const TreeTask& task = tree.task;
+  const auto stats = [&](int cell) { return stats_of_cell(args, shared, tree, cell); };
+  const Stats l = stats(task.left_code);
+  if (task.effect != TreeEffect::replace) {
+    const Stats r = stats(task.effect == TreeEffect::split ? task.n_leaves : task.right_code);
+    return {l, r, l + r, {0.0, 0.0}};
+  }
+  const Stats r = stats(task.right_code);
+  const Stats to_right = stats(task.n_leaves);
+  const Stats to_left = stats(task.n_leaves + 1);
+  return {l + to_left, r + to_right, l + to_right, r + to_left};
+}
+
+// What does not depend on the residual: logarithms, precisions and their roots. Lanes do the same
+// with other numbers.
+inline void find_logs(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
+                      const Warp& warp) {
+  if (!tree.task.is_valid) return;
   const NormalOutputs& leaves = args.leaves;
-  if (!task.is_valid) return;
   warp.lanes([&](int lane) {
-    const auto stats = [&](int cell) { return stats_of_cell(args, shared, tree, cell); };
-    const Stats l = stats(task.left_code);
-    Stats a{}, b{}, c{}, d{};  // the fits of a and b are added, those of c and d subtracted
-    double ratio = 0.0;
-    if (task.effect != TreeEffect::replace) {
-      a = l;
-      b = stats(task.effect == TreeEffect::split ? task.n_leaves : task.right_code);
-      c = a + b;
-      ratio =
-          leaves.inv_tau2 * precision(leaves, c) / (precision(leaves, a) * precision(leaves, b));
-    } else {
-      const Stats r = stats(task.right_code);
-      const Stats to_right = stats(task.n_leaves);
-      const Stats to_left = stats(task.n_leaves + 1);
-      a = l + to_left;
-      b = r + to_right;
-      c = l + to_right;
-      d = r + to_left;
-      ratio = precision(leaves, c) * precision(leaves, d) /
-              (precision(leaves, a) * precision(leaves, b));
-    }
-    const double log_term = det_log(lane == 5 ? uniform_of(shared.words[0]) : ratio);
-    const double fit_term = fit(leaves, lane == 1 ? a : lane == 2 ? b : lane == 3 ? c : d);
-    if (lane < 6)
-      shared.gain[lane] = lane == 0 ? 0.5 * log_term : (lane == 5 ? log_term : fit_term);
+    const GainStats s = gain_stats(args, shared, tree);
+    const double above = tree.task.effect == TreeEffect::replace
+                             ? precision(leaves, s.c) * precision(leaves, s.d)
+                             : leaves.inv_tau2 * precision(leaves, s.c);
+    const double ratio = above / (precision(leaves, s.a) * precision(leaves, s.b));
+    const double found = det_log(lane == 0 ? ratio : uniform_of(shared.words[0]));
+    if (lane == 0) shared.gain[0] = 0.5 * found;
+    if (lane == 5) shared.gain[5] = found;
   });
 }
 
-// Deviations of the leaves as they were, and codes that stay.
-inline void find_deviations(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
-                            const Warp& warp) {
-  const TreeTask& task = tree.task;
+inline void find_precisions(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
+                            bool accepted, const Warp& warp) {
+  if (accepted && !tree.task.is_valid) return;
+  const int h = accepted ? 1 : 0;
   warp.lanes([&](int lane) {
-    for (int c = lane; c < task.n_leaves; c += kWarpLanes) {
+    for (int c = lane; c < n_leaves_if(tree.task, accepted); c += kWarpLanes) {
+      const double p = precision(args.leaves, stats_of_leaf(args, shared, tree, accepted, c));
+      shared.precision[h][c] = p;
+      shared.root[h][c] = root(p);
+    }
+  });
+}
+
+// What does: fits, and the means of the leaves.
+inline void find_fits(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
+                      const Warp& warp) {
+  if (!tree.task.is_valid) return;
+  warp.lanes([&](int lane) {
+    const GainStats s = gain_stats(args, shared, tree);
+    const double found = fit(args.leaves, lane == 1   ? s.a
+                                          : lane == 2 ? s.b
+                                          : lane == 3 ? s.c
+                                                      : s.d);
+    if (lane >= 1 && lane <= 4) shared.gain[lane] = found;
+  });
+}
+
+inline void find_means(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
+                       bool accepted, const Warp& warp) {
+  if (accepted && !tree.task.is_valid) return;
+  const int h = accepted ? 1 : 0;
+  warp.lanes([&](int lane) {
+    for (int c = lane; c < n_leaves_if(tree.task, accepted); c += kWarpLanes) {
+      const Stats s = stats_of_leaf(args, shared, tree, accepted, c);
+      const double mean = score(args.leaves, s) / shared.precision[h][c];
+      shared.mean[h][c] = mean;
+      if (accepted) continue;
       shared.left_map[c] = shared.right_map[c] = static_cast<std::uint8_t>(c);
-      if (!args.leaves.keeps_deviations) continue;
-      Stats s = stats_of_cell(args, shared, tree, c);
-      if (task.has_rule() && c == task.left_code)
-        s = s + stats_of_cell(args, shared, tree, task.n_leaves);
-      if (task.replaces() && c == task.right_code)
-        s = s + stats_of_cell(args, shared, tree, task.n_leaves + 1);
-      const double p = precision(args.leaves, s);
-      shared.deviations[c] =
-          (static_cast<double>(tree.outputs[c]) - score(args.leaves, s) / p) * root(p);
+      shared.deviations[c] = (static_cast<double>(tree.outputs[c]) - mean) * shared.root[h][c];
     }
   });
 }
@@ -509,42 +581,20 @@ inline Decision accept_or_not(const UpdateShared& shared, const TreeTask& task) 
   return {gain[5] < log_accept, 1};
 }
 
-// A leaf after the decision: its rows, and the deviation that it starts from.
-struct NewLeaf {
-  Stats stats;
-  double deviation;
-};
-
-inline NewLeaf new_leaf(const UpdateArgs& args, const UpdateShared& shared, const SharedTree& tree,
-                        bool accepted, double split_normal, int c) {
-  const TreeTask& task = tree.task;
-  const auto stats = [&](int cell) { return stats_of_cell(args, shared, tree, cell); };
+// The deviation that a leaf starts from: a split shares one out, a merge puts two together.
+inline double first_deviation(const UpdateShared& shared, const TreeTask& task, bool accepted,
+                              double split_normal, int c) {
   const double* d = shared.deviations;
-  const int n_old = task.n_leaves;
-  const int l = task.left_code;
-  const int r = task.right_code;
+  if (!accepted || task.effect == TreeEffect::replace) return d[c];
   const double share = root(0.5);
-  if (!accepted) {
-    Stats s = stats(c);
-    if (task.has_rule() && c == l) s = s + stats(n_old);
-    if (task.replaces() && c == r) s = s + stats(n_old + 1);
-    return {s, d[c]};
-  }
   if (task.effect == TreeEffect::split) {
-    if (c == l) return {stats(c), share * (d[l] + split_normal)};
-    if (c == n_old) return {stats(c), share * (d[l] - split_normal)};
-    return {stats(c), d[c]};
+    const double of_split = d[task.left_code];
+    if (c == task.left_code) return share * (of_split + split_normal);
+    return c == task.n_leaves ? share * (of_split - split_normal) : d[c];
   }
-  if (task.effect == TreeEffect::merge) {
-    const PruneCodes codes = task.prune;
-    if (c == code_after_prune(codes, codes.left))
-      return {stats(codes.left) + stats(codes.right), share * (d[codes.left] + d[codes.right])};
-    const int from = c == code_after_prune(codes, codes.last) ? codes.last : c;
-    return {stats(from), d[from]};
-  }
-  if (c == l) return {stats(l) + stats(n_old + 1), d[c]};
-  if (c == r) return {stats(r) + stats(n_old), d[c]};
-  return {stats(c), d[c]};
+  const PruneCodes codes = task.prune;
+  if (c == code_after_prune(codes, codes.left)) return share * (d[codes.left] + d[codes.right]);
+  return d[c == code_after_prune(codes, codes.last) ? codes.last : c];
 }
 
 // Where codes go after an accepted move.
@@ -592,9 +642,7 @@ inline void decide(const UpdateArgs& args, UpdateShared& shared, const SharedTre
   const TreeTask& task = tree.task;
   const NormalOutputs& leaves = args.leaves;
   const Decision decision = accept_or_not(shared, task);
-  const int more =
-      task.effect == TreeEffect::split ? 1 : (task.effect == TreeEffect::merge ? -1 : 0);
-  const int n_new = task.n_leaves + (decision.accepted ? more : 0);
+  const int n_new = n_leaves_if(task, decision.accepted);
   const bool splits =
       decision.accepted && task.effect == TreeEffect::split && leaves.keeps_deviations;
   const int first = decision.n_used + (splits ? 1 : 0);
@@ -606,14 +654,14 @@ inline void decide(const UpdateArgs& args, UpdateShared& shared, const SharedTre
       shared.n_new = n_new;
     }
     const double split_normal = shared.normals[decision.n_used];
+    const int h = decision.accepted ? 1 : 0;
     for (int c = lane; c < n_new; c += kWarpLanes) {
-      const NewLeaf leaf = new_leaf(args, shared, tree, decision.accepted, split_normal, c);
-      const double z = shared.normals[first + c];
-      const double deviation =
-          leaves.keeps_deviations ? leaves.correlation * leaf.deviation + leaves.fresh * z : z;
-      const double p = precision(leaves, leaf.stats);
-      shared.new_outputs[c] =
-          static_cast<float>(score(leaves, leaf.stats) / p + deviation / root(p));
+      double deviation = shared.normals[first + c];
+      if (leaves.keeps_deviations)
+        deviation =
+            leaves.correlation * first_deviation(shared, task, decision.accepted, split_normal, c) +
+            leaves.fresh * deviation;
+      shared.new_outputs[c] = static_cast<float>(shared.mean[h][c] + deviation / shared.root[h][c]);
     }
   });
   warp.lanes([&](int lane) {
@@ -676,8 +724,15 @@ inline void decide_and_change(const UpdateArgs& args, const UpdateMemory& memory
   UpdateShared& shared = *memory.fixed;
   const SharedTree& tree = shared.trees[m % 2];
   const int last = threads.n_warps - 1;
+  // Weights come with the sums; without them much can be done before these are there.
+  const auto find_ahead = [&](const Warp& warp) {
+    if (warp.index == last) find_logs(args, shared, tree, warp);
+    if (warp.index == last - 2) find_precisions(args, shared, tree, false, warp);
+    if (warp.index == last - 3) find_precisions(args, shared, tree, true, warp);
+  };
   threads.warps([&](const Warp& warp) {
     if (warp.index == last) make_words(shared, tree.task, warp);
+    if (args.weight == nullptr) find_ahead(warp);
     if (warp.index == last - 1 && m + 1 < args.n_trees) {
       expect_rows(args, m + 1, part, warp);
       load_tree(args, shared.trees[(m + 1) % 2], m + 1, warp);
@@ -686,9 +741,11 @@ inline void decide_and_change(const UpdateArgs& args, const UpdateMemory& memory
     for (int v = warp.index; v < n_values(args, tree.task); v += threads.n_warps)
       receive_value(args, shared, m, v, warp);
   });
+  if (args.weight != nullptr) threads.warps(find_ahead);
   threads.warps([&](const Warp& warp) {
-    if (warp.index == 0) find_gain(args, shared, tree, warp);
-    if (warp.index == 1) find_deviations(args, shared, tree, warp);
+    if (warp.index == 0) find_fits(args, shared, tree, warp);
+    if (warp.index == 1) find_means(args, shared, tree, false, warp);
+    if (warp.index == 2) find_means(args, shared, tree, true, warp);
   });
   threads.warps([&](const Warp& warp) {
     if (warp.index == 0) decide(args, shared, tree, warp);
