@@ -29,9 +29,9 @@ class Card {
   virtual void copy_out(void* to, const void* from, std::size_t bytes) = 0;
   virtual void clear(void* memory, std::size_t bytes) = 0;
 
-  // How many blocks of threads with so many bytes of shared memory can work on the trees of this
-  // chain at once; 0 if not even one.
-  virtual int most_parts(std::int64_t shared_bytes) const = 0;
+  // How many blocks of so many warps with so many bytes of shared memory can work on the trees of
+  // this chain at once; 0 if not even one.
+  virtual int most_parts(std::int64_t shared_bytes, int n_warps) const = 0;
 
   virtual void route(const RouteArgs& args, int n_blocks, int n_groups) = 0;
   virtual void update(const UpdateArgs& args, std::int64_t shared_bytes) = 0;

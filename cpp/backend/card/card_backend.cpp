@@ -269,17 +269,20 @@ void CardBackend::rebuild(std::span<const RebuildTask> trees, RightCounts* count
 void CardBackend::plan_parts(std::int32_t most_values) {
   if (most_values <= most_values_ && n_parts_ > 0) return;
   most_values_ = std::max<std::int32_t>(most_values, 32);
+  const int alone = card_->most_parts(card::update_bytes(most_values_, 0), card::kMostWarps);
   for (blocks_per_part_ = 1;; blocks_per_part_ *= 2) {
     n_parts_ = (n_blocks_ + blocks_per_part_ - 1) / blocks_per_part_;
     if (n_parts_ > kMostExchanged) continue;
+    // Many warps to a part where the card is this chain's alone.
+    n_warps_ = n_parts_ <= alone ? card::kMostWarps : card::kMostWarps / 2;
     shared_bytes_ = card::update_bytes(most_values_, blocks_per_part_);
-    in_shared_ = card_->most_parts(shared_bytes_) > 0;
+    in_shared_ = n_parts_ <= card_->most_parts(shared_bytes_, n_warps_);
     if (!in_shared_) shared_bytes_ = card::update_bytes(most_values_, 0);
-    const int most = card_->most_parts(shared_bytes_);
+    const int most = card_->most_parts(shared_bytes_, n_warps_);
     if (most == 0) throw card::CardError("the card has too little shared memory");
     if (n_parts_ <= most) break;
   }
-  if (blocks_per_part_ > 2 * card::kUpdateWarps * (1 << (card::kPairLevels - 1)))
+  if (blocks_per_part_ > n_warps_ << card::kPairLevels)
     throw card::CardError("the table has too many rows for the card; use device=\"cpu\"");
   exchange_ = card::Memory();
   const auto bytes = static_cast<std::size_t>(4 * n_parts_ * most_values_) * sizeof(std::uint64_t);
@@ -316,6 +319,7 @@ void CardBackend::update_trees(const TreesTask& task) {
   args.n_slots = n_slots_;
   args.n_parts = n_parts_;
   args.blocks_per_part = blocks_per_part_;
+  args.n_warps = n_warps_;
   args.in_shared = in_shared_ ? 1 : 0;
   args.most_values = most_values_;
   args.n_trees = task.n_trees;

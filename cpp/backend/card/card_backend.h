@@ -57,7 +57,7 @@ class CardBackend final : public TreesBackend {
   std::vector<std::uint32_t> counts_;
   std::vector<double> sums_;
   std::vector<unsigned char> packet_, answer_;
-  std::int32_t most_values_ = 0, n_parts_ = 0, blocks_per_part_ = 0;
+  std::int32_t most_values_ = 0, n_parts_ = 0, blocks_per_part_ = 0, n_warps_ = 0;
   bool in_shared_ = false;
   std::int64_t shared_bytes_ = 0;
   std::uint32_t next_tag_ = 1;

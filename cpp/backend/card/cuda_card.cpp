@@ -197,14 +197,14 @@ class CudaCard final : public Card {
     enter();
     d_.check(d_.cuMemsetD8Async(reinterpret_cast<Address>(memory), 0, bytes, stream_), "clear");
   }
-  int most_parts(std::int64_t shared_bytes) const override {
+  int most_parts(std::int64_t shared_bytes, int n_warps) const override {
     if (shared_bytes > program_.most_shared) return 0;
     d_.cuCtxSetCurrent(program_.context);
     int fewest = 1 << 20;
     for (const auto& kernels : program_.update)
       for (Handle kernel : kernels) {
         int here = 0;
-        d_.check(d_.cuOccupancy(&here, kernel, kUpdateWarps * kWarpLanes,
+        d_.check(d_.cuOccupancy(&here, kernel, n_warps * kWarpLanes,
                                 static_cast<std::size_t>(shared_bytes)),
                  "plan the work");
         fewest = std::min(fewest, here);
@@ -223,7 +223,7 @@ class CudaCard final : public Card {
     const Handle kernel =
         program_.update[args.weight != nullptr ? 1 : 0][shares_of(args).has_many() ? 1 : 0];
     d_.check(d_.cuLaunchCooperativeKernel(kernel, static_cast<unsigned>(args.n_parts), 1, 1,
-                                          kUpdateWarps * kWarpLanes, 1, 1,
+                                          static_cast<unsigned>(args.n_warps * kWarpLanes), 1, 1,
                                           static_cast<unsigned>(shared_bytes), stream_, arguments),
              "update the trees");
   }

@@ -29,7 +29,7 @@ inline void update(const UpdateArgs& args) {
 }
 
 #define OBART_UPDATE(name, weighted, many)                                         \
-  extern "C" __global__ void __launch_bounds__(kUpdateWarps* kWarpLanes, 3)        \
+  extern "C" __global__ void __launch_bounds__(kMostWarps* kWarpLanes, 1)       \
       name(const __grid_constant__ UpdateArgs args) {                              \
     update<weighted, many>(args);                                                  \
   }

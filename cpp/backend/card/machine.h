@@ -47,10 +47,16 @@ struct Warp {
 struct ThreadBlock {
   int index, row;  // in the grid
   int n_warps;
+  // Afterwards all warps see what each has written to the memory.
   template <class Work>
   void warps(const Work& work) const {
-    work(Warp{static_cast<int>(threadIdx.x) / kWarpLanes});
+    freely(work);
     __syncthreads();
+  }
+  // Without waiting for each other.
+  template <class Work>
+  void freely(const Work& work) const {
+    work(Warp{static_cast<int>(threadIdx.x) / kWarpLanes});
   }
 };
 
@@ -114,6 +120,10 @@ struct ThreadBlock {
   template <class Work>
   void warps(const Work& work) const {
     for (int w = 0; w < n_warps; ++w) work(Warp{w});
+  }
+  template <class Work>
+  void freely(const Work& work) const {
+    warps(work);
   }
 };
 

@@ -26,7 +26,7 @@ class PlainCard final : public Card {
     if (bytes > 0) std::memcpy(to, from, bytes);
   }
   void clear(void* memory, std::size_t bytes) override { std::memset(memory, 0, bytes); }
-  int most_parts(std::int64_t shared_bytes) const override {
+  int most_parts(std::int64_t shared_bytes, int) const override {
     return shared_bytes <= (1 << 20) ? kMostParts : 0;
   }
 
@@ -42,7 +42,7 @@ class PlainCard final : public Card {
       for (int part = 0; part < args.n_parts; ++part) {
         char* memory =
             reinterpret_cast<char*>(shared.data()) + static_cast<std::size_t>(part) * size;
-        work(lay_out(args, part, memory), part, ThreadBlock{part, 0, kUpdateWarps});
+        work(lay_out(args, part, memory), part, ThreadBlock{part, 0, args.n_warps});
       }
     };
     each_part([&](const UpdateMemory& memory, int part, const ThreadBlock& threads) {

@@ -50,7 +50,7 @@ inline std::uint32_t slots_with(std::uint32_t codes, std::uint8_t code) {
 inline void route_rule(const RouteArgs& args, int r, std::int64_t first_slot, const Warp& warp) {
   const Rule rule = args.rules[r];
   PerLane<std::uint32_t> left, right, other;
-  warp.lanes([&](int lane) {
+  warp.registers([&](int lane) {
     const std::int64_t slot = first_slot + 4 * lane;
     const std::uint32_t codes =
         *reinterpret_cast<const std::uint32_t*>(args.code + rule.tree * args.n_slots + slot);
@@ -66,13 +66,13 @@ inline void route_rule(const RouteArgs& args, int r, std::int64_t first_slot, co
   });
   for (int mask = 1; mask < 8; mask *= 2) {
     warp.swap(left, mask, other);
-    warp.lanes([&](int lane) { left[lane] |= other[lane]; });
+    warp.registers([&](int lane) { left[lane] |= other[lane]; });
     warp.swap(right, mask, other);
-    warp.lanes([&](int lane) { right[lane] |= other[lane]; });
+    warp.registers([&](int lane) { right[lane] |= other[lane]; });
   }
   // Both counts of a warp's 128 slots in one word.
   PerLane<std::uint32_t> counts;
-  warp.lanes([&](int lane) {
+  warp.registers([&](int lane) {
     const std::int64_t word = (rule.tree * args.n_slots + first_slot) / 32 + lane / 8;
     if (lane % 8 == 0)
       reinterpret_cast<std::uint32_t*>(args.right)[word] = left[lane] | right[lane];
@@ -81,9 +81,9 @@ inline void route_rule(const RouteArgs& args, int r, std::int64_t first_slot, co
   });
   for (int mask = 8; mask < kWarpLanes; mask *= 2) {
     warp.swap(counts, mask, other);
-    warp.lanes([&](int lane) { counts[lane] += other[lane]; });
+    warp.registers([&](int lane) { counts[lane] += other[lane]; });
   }
-  warp.lanes([&](int lane) {
+  warp.registers([&](int lane) {
     if (lane != 0 || counts[lane] == 0) return;
     add_count(args.counts + 2 * r, counts[lane] & 0xffffU);
     if (counts[lane] >> 16 != 0) add_count(args.counts + 2 * r + 1, counts[lane] >> 16);

@@ -53,6 +53,7 @@ struct UpdateArgs {
   std::int64_t n_slots;
   std::int32_t n_parts;          // blocks of threads, each with its own rows
   std::int32_t blocks_per_part;  // a power of two
+  std::int32_t n_warps;          // of a part, a power of two
   std::int32_t in_shared;        // whether a part's residual fits the shared memory
   std::int32_t most_values;      // sums of a tree, the most
   std::int32_t n_trees;

@@ -17,7 +17,7 @@ namespace obart::card {
 inline constexpr int kMostCodes = 256;
 inline constexpr int kMostUpdateCells = 252;
 inline constexpr int kMostWords = kMostUpdateCells + 4;
-inline constexpr int kUpdateWarps = 8;
+inline constexpr int kMostWarps = 16;
 // Slots of a lane lie a little apart, or all lanes would read the same banks of the memory.
 inline constexpr int kLaneStride = kLaneRows + 4;
 inline constexpr int kPairLevels = 8;  // up to 128 sums
@@ -62,7 +62,7 @@ struct UpdateMemory {
 };
 
 inline std::int64_t update_bytes(std::int32_t most_values, std::int32_t blocks_in_shared) {
-  return static_cast<std::int64_t>(sizeof(UpdateShared)) + most_values * kUpdateWarps * 8 +
+  return static_cast<std::int64_t>(sizeof(UpdateShared)) + most_values * kMostWarps * 8 +
          static_cast<std::int64_t>(blocks_in_shared) * kBlockLanes * kLaneStride * 4;
 }
 
@@ -72,7 +72,7 @@ inline UpdateMemory lay_out(const UpdateArgs& args, int part, char* shared) {
   memory.warp_sums = reinterpret_cast<double*>(shared + sizeof(UpdateShared));
   memory.residual =
       args.in_shared != 0
-          ? reinterpret_cast<float*>(memory.warp_sums + args.most_values * kUpdateWarps)
+          ? reinterpret_cast<float*>(memory.warp_sums + args.most_values * kMostWarps)
           : args.residual + static_cast<std::int64_t>(part) * args.blocks_per_part * kBlockSlots;
   memory.lane_stride = args.in_shared != 0 ? kLaneStride : kLaneRows;
   return memory;
@@ -98,69 +98,80 @@ inline PartRows rows_of_part(const UpdateArgs& args, int part) {
 struct Shares {
   int n_pairs, pairs_per_warp, warps_per_pair;
   bool has_many() const { return pairs_per_warp > 1; }
-  int n_sums() const { return n_pairs < kUpdateWarps ? n_pairs : kUpdateWarps; }  // of each value
+  int n_sums() const { return n_pairs / pairs_per_warp; }  // of each value
 };
 
 inline Shares shares_of(const UpdateArgs& args) {
   const int n_pairs = (args.blocks_per_part + 1) / 2;
-  if (n_pairs >= kUpdateWarps) return {n_pairs, n_pairs / kUpdateWarps, 1};
-  return {n_pairs, 1, kUpdateWarps / n_pairs};
+  if (n_pairs >= args.n_warps) return {n_pairs, n_pairs / args.n_warps, 1};
+  return {n_pairs, 1, args.n_warps / n_pairs};
+}
+
+// A byte says to which cell a row belongs: its code, and the highest bit where the proposed rule
+// sends it right. Trees of more leaves than that has room for look at code and bit apart.
+inline constexpr std::uint32_t kRightKey = 128;
+
+inline bool has_keys(const TreeTask& tree) { return tree.n_leaves < 127; }
+
+// The codes of four rows with their bits.
+inline std::uint32_t keys_of_four(std::uint32_t codes, std::uint32_t bits) {
+  return codes | ((bits * 0x00204081U) & 0x01010101U) << 7;
 }
 
 // Rows of a cell: they have this code, and the proposed rule sends them to this side.
 struct CellRows {
   std::uint32_t code;
-  std::uint32_t if_left, if_right;  // all bits set, or none
+  bool if_left, if_right;
+  std::uint32_t key() const { return if_left ? code : code | kRightKey; }
 };
 
 inline CellRows rows_of_cell(const TreeTask& tree, int cell) {
-  constexpr std::uint32_t all = 0xffffffffU;
-  if (cell >= tree.n_cells()) return {kPadding, 0, 0};
-  if (cell == tree.n_leaves) return {tree.left_code, 0, all};
-  if (cell == tree.n_leaves + 1) return {tree.right_code, all, 0};
+  if (cell >= tree.n_cells()) return {kPadding - kRightKey, false, true};  // the key of padding
+  if (cell == tree.n_leaves) return {tree.left_code, false, true};
+  if (cell == tree.n_leaves + 1) return {tree.right_code, true, false};
   const bool is_left = tree.has_rule() && cell == tree.left_code;
   const bool is_right = tree.replaces() && cell == tree.right_code;
-  return {static_cast<std::uint32_t>(cell), is_right ? 0 : all, is_left ? 0 : all};
+  return {static_cast<std::uint32_t>(cell), !is_right, !is_left};
 }
 
 // Sums of one lane of a block over N cells from the first on.
-template <bool Weighted, int N>
+template <bool Weighted, bool ByKey, int N>
 inline void sum_lane(const TreeTask& tree, const std::uint8_t* code, std::uint64_t bits,
                      const float* residual, const float* weight, int first, float (&sums)[N],
                      float (&weights)[N]) {
   CellRows cells[N];
+  std::uint32_t wanted[N];
   OBART_UNROLLED
   for (int c = 0; c < N; ++c) {
     sums[c] = weights[c] = 0.0F;
     cells[c] = rows_of_cell(tree, first + c);
+    wanted[c] = ByKey ? cells[c].key() : cells[c].code;
   }
   OBART_UNROLLED
-  for (int half = 0; half < 2; ++half) {
-    const auto right = static_cast<std::uint32_t>(bits >> (32 * half));
-    std::uint32_t may[N];  // bit i: the rule sends row i to the cell's side
+  for (int start = 0; start < kLaneRows; start += 16) {
+    const auto right = static_cast<std::uint32_t>(bits >> start);
+    const FourWords codes = *reinterpret_cast<const FourWords*>(code + start);
     OBART_UNROLLED
-    for (int c = 0; c < N; ++c) may[c] = (right & cells[c].if_right) | (~right & cells[c].if_left);
-    OBART_UNROLLED
-    for (int sixteen = 0; sixteen < 32; sixteen += 16) {
-      const int start = 32 * half + sixteen;
-      const FourWords codes = *reinterpret_cast<const FourWords*>(code + start);
+    for (int four = 0; four < 4; ++four) {
+      const FourFloats r = *reinterpret_cast<const FourFloats*>(residual + start + 4 * four);
+      FourFloats w{};
+      if constexpr (Weighted) w = *reinterpret_cast<const FourFloats*>(weight + start + 4 * four);
+      const std::uint32_t right_of_four = (right >> (4 * four)) & 15U;
+      const std::uint32_t keys =
+          ByKey ? keys_of_four(codes.value[four], right_of_four) : codes.value[four];
       OBART_UNROLLED
-      for (int four = 0; four < 4; ++four) {
-        const FourFloats r = *reinterpret_cast<const FourFloats*>(residual + start + 4 * four);
-        FourFloats w{};
-        if constexpr (Weighted) w = *reinterpret_cast<const FourFloats*>(weight + start + 4 * four);
+      for (int j = 0; j < 4; ++j) {
+        const std::uint32_t key = (keys >> (8 * j)) & 255U;
+        const float value = Weighted ? r.value[j] * w.value[j] : r.value[j];
         OBART_UNROLLED
-        for (int j = 0; j < 4; ++j) {
-          const std::uint32_t of_row = (codes.value[four] >> (8 * j)) & 255U;
-          const std::uint32_t bit = 1U << (sixteen + 4 * four + j);
-          const float value = Weighted ? r.value[j] * w.value[j] : r.value[j];
-          OBART_UNROLLED
-          for (int c = 0; c < N; ++c) {
-            const bool is_in = of_row == cells[c].code && (may[c] & bit) != 0;
-            if (is_in) sums[c] += value;
-            if constexpr (Weighted)
-              if (is_in) weights[c] += w.value[j];
-          }
+        for (int c = 0; c < N; ++c) {
+          bool is_in = key == wanted[c];
+          if constexpr (!ByKey)
+            is_in =
+                is_in && (((right_of_four >> j) & 1U) != 0 ? cells[c].if_right : cells[c].if_left);
+          if (is_in) sums[c] += value;
+          if constexpr (Weighted)
+            if (is_in) weights[c] += w.value[j];
         }
       }
     }
@@ -229,7 +240,7 @@ inline int n_values(const UpdateArgs& args, const TreeTask& tree) {
 // Two words for a value, each with a tag that says of which tree it is.
 inline std::uint64_t* exchange_at(const UpdateArgs& args, int m, int part, int value) {
   return args.exchange +
-         2 * ((static_cast<std::int64_t>(m % 2) * args.n_parts + part) * args.most_values + value);
+         2 * ((static_cast<std::int64_t>(m % 2) * args.most_values + value) * args.n_parts + part);
 }
 
 // A part's sum to all parts.
@@ -253,7 +264,7 @@ struct SumPlace {
 };
 
 // `Many`: a warp has several pairs of blocks.
-template <bool Weighted, bool Many, int N>
+template <bool Weighted, bool Many, bool ByKey, int N>
 inline void sum_cells(const UpdateArgs& args, const UpdateMemory& memory, const PartRows& rows,
                       const Shares& shares, int first_pair, SumPlace place, const Warp& warp) {
   UpdateShared& shared = *memory.fixed;
@@ -274,7 +285,7 @@ inline void sum_cells(const UpdateArgs& args, const UpdateMemory& memory, const 
       const int at = block * kBlockLanes + lane % kBlockLanes;  // lane of the part
       const std::int64_t slot = rows.first_slot + static_cast<std::int64_t>(at) * kLaneRows;
       const std::int64_t in_tree = place.m * args.n_slots + slot;
-      sum_lane<Weighted, N>(
+      sum_lane<Weighted, ByKey, N>(
           tree, args.code + in_tree, tree.has_rule() ? args.right[in_tree / kLaneRows] : 0,
           memory.residual + at * memory.lane_stride, Weighted ? args.weight + slot : nullptr,
           place.first, sums[lane], weights[lane]);
@@ -295,7 +306,7 @@ inline void sum_cells(const UpdateArgs& args, const UpdateMemory& memory, const 
       if (shares.n_pairs == 1)
         send_value(args, shared, place.m, place.part, value, sum);
       else
-        memory.warp_sums[value * kUpdateWarps + place.column] = sum;
+        memory.warp_sums[value * kMostWarps + place.column] = sum;
     };
     const int level = log2_of(n_pairs);
     put(cell, Many ? stack[lane].total(level) : total[lane]);
@@ -317,14 +328,17 @@ inline void sum_tree(const UpdateArgs& args, const UpdateMemory& memory, int m, 
   const int first_pair = column * shares.pairs_per_warp;
   for (int first = first_cell; first < last_cell;) {
     const SumPlace place{m, part, first, column};
-    if (last_cell - first == 1) {
-      sum_cells<Weighted, Many, 1>(args, memory, rows, shares, first_pair, place, warp);
+    if (!has_keys(memory.fixed->trees[m % 2].task)) {
+      sum_cells<Weighted, Many, false, 1>(args, memory, rows, shares, first_pair, place, warp);
+      first += 1;
+    } else if (last_cell - first == 1) {
+      sum_cells<Weighted, Many, true, 1>(args, memory, rows, shares, first_pair, place, warp);
       first += 1;
     } else if (last_cell - first == 2) {
-      sum_cells<Weighted, Many, 2>(args, memory, rows, shares, first_pair, place, warp);
+      sum_cells<Weighted, Many, true, 2>(args, memory, rows, shares, first_pair, place, warp);
       first += 2;
     } else {
-      sum_cells<Weighted, Many, 4>(args, memory, rows, shares, first_pair, place, warp);
+      sum_cells<Weighted, Many, true, 4>(args, memory, rows, shares, first_pair, place, warp);
       first += 4;
     }
   }
@@ -335,14 +349,15 @@ template <bool Weighted, bool Many>
 inline void sum_and_send(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
                          const ThreadBlock& threads) {
   UpdateShared& shared = *memory.fixed;
-  threads.warps([&](const Warp& warp) { sum_tree<Weighted, Many>(args, memory, m, part, warp); });
   const Shares shares = shares_of(args);
+  threads.freely([&](const Warp& warp) { sum_tree<Weighted, Many>(args, memory, m, part, warp); });
   if (shares.n_pairs == 1) return;
-  threads.warps([&](const Warp& warp) {
+  threads.warps([&](const Warp&) {});
+  threads.freely([&](const Warp& warp) {
     warp.lanes([&](int lane) {
       const int n = n_values(args, shared.trees[m % 2].task);
       for (int v = warp.index * kWarpLanes + lane; v < n; v += threads.n_warps * kWarpLanes) {
-        double* sums = memory.warp_sums + v * kUpdateWarps;
+        double* sums = memory.warp_sums + v * kMostWarps;
         for (int step = 1; step < shares.n_sums(); step *= 2)
           for (int w = 0; w + step < shares.n_sums(); w += 2 * step) sums[w] += sums[w + step];
         send_value(args, shared, m, part, v, sums[0]);
@@ -440,11 +455,6 @@ inline double precision(const NormalOutputs& leaves, const Stats& s) {
 inline double score(const NormalOutputs& leaves, const Stats& s) {
   return s.sum * leaves.inv_sigma2;
 }
-inline double fit(const NormalOutputs& leaves, const Stats& s) {
-  const double theta = score(leaves, s);
-  return theta * theta / (2.0 * precision(leaves, s));
-}
-
 inline Stats stats_of_cell(const UpdateArgs& args, const UpdateShared& shared,
                            const SharedTree& tree, int cell) {
   const TreeTask& task = tree.task;
@@ -535,32 +545,40 @@ inline void find_precisions(const UpdateArgs& args, UpdateShared& shared, const 
   });
 }
 
-// What does: fits, and the means of the leaves.
-inline void find_fits(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
-                      const Warp& warp) {
-  if (!tree.task.is_valid) return;
+// What does: fits, and the means of the leaves. All are quotients, one to a lane: four fits, then
+// leaves if the proposal is rejected, then if it is accepted.
+inline void find_fits_and_means(const UpdateArgs& args, UpdateShared& shared,
+                                const SharedTree& tree, const Warp& warp) {
+  const TreeTask& task = tree.task;
+  const NormalOutputs& leaves = args.leaves;
+  const int n_rejected = task.n_leaves;
+  const int n_accepted = task.is_valid ? n_leaves_if(task, true) : 0;
   warp.lanes([&](int lane) {
-    const GainStats s = gain_stats(args, shared, tree);
-    const double found = fit(args.leaves, lane == 1   ? s.a
-                                          : lane == 2 ? s.b
-                                          : lane == 3 ? s.c
-                                                      : s.d);
-    if (lane >= 1 && lane <= 4) shared.gain[lane] = found;
-  });
-}
-
-inline void find_means(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
-                       bool accepted, const Warp& warp) {
-  if (accepted && !tree.task.is_valid) return;
-  const int h = accepted ? 1 : 0;
-  warp.lanes([&](int lane) {
-    for (int c = lane; c < n_leaves_if(tree.task, accepted); c += kWarpLanes) {
-      const Stats s = stats_of_leaf(args, shared, tree, accepted, c);
-      const double mean = score(args.leaves, s) / shared.precision[h][c];
-      shared.mean[h][c] = mean;
-      if (accepted) continue;
+    for (int k = lane; k < 4 + n_rejected + n_accepted; k += kWarpLanes) {
+      const bool is_fit = k < 4;
+      const int h = k - 4 < n_rejected ? 0 : 1;
+      const int c = is_fit ? 0 : k - 4 - h * n_rejected;
+      double above = 0.0;
+      double below = 1.0;
+      if (!is_fit) {
+        above = score(leaves, stats_of_leaf(args, shared, tree, h == 1, c));
+        below = shared.precision[h][c];
+      } else if (task.is_valid) {
+        const GainStats all = gain_stats(args, shared, tree);
+        const Stats s = k == 0 ? all.a : k == 1 ? all.b : k == 2 ? all.c : all.d;
+        above = score(leaves, s);
+        above = above * above;
+        below = 2.0 * precision(leaves, s);
+      }
+      const double quotient = above / below;
+      if (is_fit) {
+        shared.gain[k + 1] = quotient;
+        continue;
+      }
+      shared.mean[h][c] = quotient;
+      if (h == 1) continue;
       shared.left_map[c] = shared.right_map[c] = static_cast<std::uint8_t>(c);
-      shared.deviations[c] = (static_cast<double>(tree.outputs[c]) - mean) * shared.root[h][c];
+      shared.deviations[c] = (static_cast<double>(tree.outputs[c]) - quotient) * shared.root[h][c];
     }
   });
 }
@@ -743,12 +761,9 @@ inline void decide_and_change(const UpdateArgs& args, const UpdateMemory& memory
   });
   if (args.weight != nullptr) threads.warps(find_ahead);
   threads.warps([&](const Warp& warp) {
-    if (warp.index == 0) find_fits(args, shared, tree, warp);
-    if (warp.index == 1) find_means(args, shared, tree, false, warp);
-    if (warp.index == 2) find_means(args, shared, tree, true, warp);
-  });
-  threads.warps([&](const Warp& warp) {
-    if (warp.index == 0) decide(args, shared, tree, warp);
+    if (warp.index != 0) return;
+    find_fits_and_means(args, shared, tree, warp);
+    decide(args, shared, tree, warp);
   });
   threads.warps(
       [&](const Warp& warp) { change_rows(args, memory, m, part, warp, threads.n_warps); });
