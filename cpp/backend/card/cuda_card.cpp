@@ -130,7 +130,7 @@ struct Program {
     const Driver& d = driver();
     const int device = first_device();
     n_processors = attribute(device, kProcessors);
-    most_shared = attribute(device, kSharedBytes);
+    most_shared = attribute(device, kSharedBytes) - 1024;  // some is the system's
     d.check(d.cuPrimaryRetain(&context, device), "start a context");
     d.check(d.cuCtxSetCurrent(context), "enter the context");
     const std::lock_guard lock(program_lock);

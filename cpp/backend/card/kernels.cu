@@ -20,12 +20,12 @@ inline void update(const UpdateArgs& args) {
   extern __shared__ __align__(16) char shared[];
   const ThreadBlock threads = here();
   const UpdateMemory memory = lay_out(args, threads.index, shared);
-  begin_update(args, memory, threads.index, threads);
+  begin_update(args, memory, threads);
   for (int m = 0; m < args.n_trees; ++m) {
-    sum_and_send<Weighted, Many>(args, memory, m, threads.index, threads);
-    decide_and_change(args, memory, m, threads.index, threads);
+    sum_and_send<Weighted, Many>(args, memory, m, threads);
+    decide_and_change(args, memory, m, threads);
   }
-  end_update(args, memory, threads.index, threads);
+  end_update(args, memory, threads);
 }
 
 #define OBART_UPDATE(name, weighted, many)                                         \

@@ -38,6 +38,7 @@ struct Warp {
     work(static_cast<int>(threadIdx.x) % kWarpLanes);
   }
   // to[lane] = from[lane ^ mask]
+  bool all(PerLane<bool>& value) const { return __all_sync(0xffffffffU, value[0]) != 0; }
   template <class T>
   void swap(PerLane<T>& from, int mask, PerLane<T>& to) const {
     to[0] = __shfl_xor_sync(0xffffffffU, from[0], mask);
@@ -107,6 +108,11 @@ struct Warp {
   template <class Work>
   void registers(const Work& work) const {
     lanes(work);
+  }
+  bool all(PerLane<bool>& value) const {
+    bool is_so = true;
+    for (int lane = 0; lane < kWarpLanes; ++lane) is_so = is_so && value[lane];
+    return is_so;
   }
   template <class T>
   void swap(PerLane<T>& from, int mask, PerLane<T>& to) const {

@@ -42,23 +42,23 @@ class PlainCard final : public Card {
       for (int part = 0; part < args.n_parts; ++part) {
         char* memory =
             reinterpret_cast<char*>(shared.data()) + static_cast<std::size_t>(part) * size;
-        work(lay_out(args, part, memory), part, ThreadBlock{part, 0, args.n_warps});
+        work(lay_out(args, part, memory), ThreadBlock{part, 0, args.n_warps});
       }
     };
-    each_part([&](const UpdateMemory& memory, int part, const ThreadBlock& threads) {
+    each_part([&](const UpdateMemory& memory, const ThreadBlock& threads) {
       new (memory.fixed) UpdateShared;
-      begin_update(args, memory, part, threads);
+      begin_update(args, memory, threads);
     });
     for (int m = 0; m < args.n_trees; ++m) {
-      each_part([&](const UpdateMemory& memory, int part, const ThreadBlock& threads) {
-        sum_part(args, memory, m, part, threads);
+      each_part([&](const UpdateMemory& memory, const ThreadBlock& threads) {
+        sum_part(args, memory, m, threads);
       });
-      each_part([&](const UpdateMemory& memory, int part, const ThreadBlock& threads) {
-        decide_and_change(args, memory, m, part, threads);
+      each_part([&](const UpdateMemory& memory, const ThreadBlock& threads) {
+        decide_and_change(args, memory, m, threads);
       });
     }
-    each_part([&](const UpdateMemory& memory, int part, const ThreadBlock& threads) {
-      end_update(args, memory, part, threads);
+    each_part([&](const UpdateMemory& memory, const ThreadBlock& threads) {
+      end_update(args, memory, threads);
     });
   }
   void refresh(const RefreshArgs& args, int n_blocks) override {
@@ -75,14 +75,14 @@ class PlainCard final : public Card {
   }
 
  private:
-  static void sum_part(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
+  static void sum_part(const UpdateArgs& args, const UpdateMemory& memory, int m,
                        const ThreadBlock& threads) {
-    const bool many = shares_of(args).has_many();
+    const bool many = memory.shares.has_many();
     if (args.weight == nullptr)
-      return many ? sum_and_send<false, true>(args, memory, m, part, threads)
-                  : sum_and_send<false, false>(args, memory, m, part, threads);
-    return many ? sum_and_send<true, true>(args, memory, m, part, threads)
-                : sum_and_send<true, false>(args, memory, m, part, threads);
+      return many ? sum_and_send<false, true>(args, memory, m, threads)
+                  : sum_and_send<false, false>(args, memory, m, threads);
+    return many ? sum_and_send<true, true>(args, memory, m, threads)
+                : sum_and_send<true, false>(args, memory, m, threads);
   }
   template <class Work>
   static void each(int n, int n_rows, int n_warps, const Work& work) {

@@ -22,9 +22,10 @@ inline constexpr int kMostWarps = 16;
 inline constexpr int kLaneStride = kLaneRows + 4;
 inline constexpr int kPairLevels = 8;  // up to 128 sums
 
-struct Stats {
-  double weight, sum;
-  Stats operator+(const Stats& other) const { return {weight + other.weight, sum + other.sum}; }
+// One cell, or two together.
+struct CellPair {
+  std::uint8_t first, second;
+  static constexpr std::uint8_t kNone = 255;
 };
 
 struct SharedTree {
@@ -42,23 +43,63 @@ struct alignas(16) UpdateShared {
   std::uint64_t words[kMostWords];
   double normals[kMostWords];           // what each word is, if it is simple
   double totals[2 * kMostUpdateCells];  // of residuals, then of weights
-  // Of the leaves if the proposal is rejected, and if it is accepted.
-  double precision[2][kMostUpdateCells], root[2][kMostUpdateCells], mean[2][kMostUpdateCells];
+  // Of the leaves if the proposal is rejected, then if it is accepted.
+  double root[2 * kMostUpdateCells], mean[2 * kMostUpdateCells];
+  double below[2 * kMostUpdateCells + 4];  // four fits before the means
+  double old_sums[kMostUpdateCells];       // by cell
   double deviations[kMostUpdateCells];
   double gain[8];
   float new_outputs[kMostCodes];
   float left_delta[kMostCodes], right_delta[kMostCodes];
   std::uint8_t left_map[kMostCodes], right_map[kMostCodes];
   std::uint8_t is_simple[kMostWords];
+  CellPair quotient_cells[2 * kMostUpdateCells + 4];
   std::int32_t accepted, n_new;
 };
 
-// Where a part's memory lies: what is fixed, the sums of its warps, its residual.
+// How the warps share the pairs of blocks of a part: several pairs to a warp, or several warps to a
+// pair, each with some of the cells. All are powers of two.
+struct Shares {
+  int n_pairs, pairs_per_warp;
+  int warp_shift;  // log2 of the warps of a pair
+  bool has_many() const { return pairs_per_warp > 1; }
+  int n_sums() const { return has_many() ? n_pairs / pairs_per_warp : n_pairs; }  // of each value
+};
+
+inline int log2_of(int power) {
+  int level = 0;
+  while ((1 << level) < power) ++level;
+  return level;
+}
+
+inline Shares shares_of(const UpdateArgs& args) {
+  const int n_pairs = (args.blocks_per_part + 1) / 2;
+  if (n_pairs >= args.n_warps) return {n_pairs, n_pairs / args.n_warps, 0};
+  return {n_pairs, 1, log2_of(args.n_warps / n_pairs)};
+}
+
+// The rows of a part that there are.
+struct PartRows {
+  std::int64_t first_slot;
+  int n_blocks;
+};
+
+inline PartRows rows_of_part(const UpdateArgs& args, int part) {
+  const std::int64_t first = static_cast<std::int64_t>(part) * args.blocks_per_part;
+  const std::int64_t n_blocks = args.n_slots / kBlockSlots - first;
+  return {first * kBlockSlots,
+          static_cast<int>(n_blocks < args.blocks_per_part ? n_blocks : args.blocks_per_part)};
+}
+
+// A part, and where its memory lies: what is fixed, the sums of its warps, its residual.
 struct UpdateMemory {
   UpdateShared* fixed;
   double* warp_sums;  // by value and warp
   float* residual;    // kLaneStride for each lane, or kLaneRows if it stays in the card's memory
   int lane_stride;
+  int part;
+  PartRows rows;
+  Shares shares;
 };
 
 inline std::int64_t update_bytes(std::int32_t most_values, std::int32_t blocks_in_shared) {
@@ -75,37 +116,13 @@ inline UpdateMemory lay_out(const UpdateArgs& args, int part, char* shared) {
           ? reinterpret_cast<float*>(memory.warp_sums + args.most_values * kMostWarps)
           : args.residual + static_cast<std::int64_t>(part) * args.blocks_per_part * kBlockSlots;
   memory.lane_stride = args.in_shared != 0 ? kLaneStride : kLaneRows;
+  memory.part = part;
+  memory.rows = rows_of_part(args, part);
+  memory.shares = shares_of(args);
   return memory;
 }
 
-// The rows of a part that there are.
-struct PartRows {
-  std::int64_t first_slot;
-  int n_blocks;
-};
-
-inline PartRows rows_of_part(const UpdateArgs& args, int part) {
-  const std::int64_t first = static_cast<std::int64_t>(part) * args.blocks_per_part;
-  const std::int64_t n_blocks = args.n_slots / kBlockSlots - first;
-  return {first * kBlockSlots,
-          static_cast<int>(n_blocks < args.blocks_per_part ? n_blocks : args.blocks_per_part)};
-}
-
 // ---- sums --------------------------------------------------------------------------------------
-
-// How the warps share the pairs of blocks of a part: several pairs to a warp, or several warps to a
-// pair, each with some of the cells.
-struct Shares {
-  int n_pairs, pairs_per_warp, warps_per_pair;
-  bool has_many() const { return pairs_per_warp > 1; }
-  int n_sums() const { return n_pairs / pairs_per_warp; }  // of each value
-};
-
-inline Shares shares_of(const UpdateArgs& args) {
-  const int n_pairs = (args.blocks_per_part + 1) / 2;
-  if (n_pairs >= args.n_warps) return {n_pairs, n_pairs / args.n_warps, 1};
-  return {n_pairs, 1, args.n_warps / n_pairs};
-}
 
 // A byte says to which cell a row belongs: its code, and the highest bit where the proposed rule
 // sends it right. Trees of more leaves than that has room for look at code and bit apart.
@@ -227,12 +244,6 @@ struct PairStack {
   }
 };
 
-inline int log2_of(int power) {
-  int level = 0;
-  while ((1 << level) < power) ++level;
-  return level;
-}
-
 inline int n_values(const UpdateArgs& args, const TreeTask& tree) {
   return tree.n_cells() * (args.weight != nullptr ? 2 : 1);
 }
@@ -256,39 +267,38 @@ inline void send_value(const UpdateArgs& args, UpdateShared& shared, int m, int 
   send(exchange_at(args, m, part, value), tag | bits >> 32, tag | (bits & 0xffffffffU));
 }
 
-// Where the sums of a warp go.
-struct SumPlace {
-  int m, part;
-  int first;   // cell
+// What a warp sums: cells from the first on, of these pairs of blocks.
+struct SumShare {
+  int m, first_cell, first_pair;
   int column;  // of warp_sums
 };
 
 // `Many`: a warp has several pairs of blocks.
 template <bool Weighted, bool Many, bool ByKey, int N>
-inline void sum_cells(const UpdateArgs& args, const UpdateMemory& memory, const PartRows& rows,
-                      const Shares& shares, int first_pair, SumPlace place, const Warp& warp) {
+inline void sum_cells(const UpdateArgs& args, const UpdateMemory& memory, SumShare share,
+                      const Warp& warp) {
   UpdateShared& shared = *memory.fixed;
-  const TreeTask& tree = shared.trees[place.m % 2].task;
+  const TreeTask& tree = shared.trees[share.m % 2].task;
   PerLane<double> total, total_weight;
   PerLane<PairStack> stack, weight_stack;
-  const int n_pairs = Many ? shares.pairs_per_warp : 1;
+  const int n_pairs = Many ? memory.shares.pairs_per_warp : 1;
   OBART_ROLLED
   for (int k = 0; k < n_pairs; ++k) {
     PerLane<float[N]> sums, weights;
     warp.registers([&](int lane) {
-      const int block = 2 * (first_pair + k) + lane / kBlockLanes;
-      if (block >= rows.n_blocks) {
+      const int block = 2 * (share.first_pair + k) + lane / kBlockLanes;
+      if (block >= memory.rows.n_blocks) {
         OBART_UNROLLED
         for (int c = 0; c < N; ++c) sums[lane][c] = weights[lane][c] = 0.0F;
         return;
       }
       const int at = block * kBlockLanes + lane % kBlockLanes;  // lane of the part
-      const std::int64_t slot = rows.first_slot + static_cast<std::int64_t>(at) * kLaneRows;
-      const std::int64_t in_tree = place.m * args.n_slots + slot;
+      const std::int64_t slot = memory.rows.first_slot + static_cast<std::int64_t>(at) * kLaneRows;
+      const std::int64_t in_tree = share.m * args.n_slots + slot;
+      const std::uint64_t bits = tree.has_rule() ? args.right[in_tree / kLaneRows] : 0;
       sum_lane<Weighted, ByKey, N>(
-          tree, args.code + in_tree, tree.has_rule() ? args.right[in_tree / kLaneRows] : 0,
-          memory.residual + at * memory.lane_stride, Weighted ? args.weight + slot : nullptr,
-          place.first, sums[lane], weights[lane]);
+          tree, args.code + in_tree, bits, memory.residual + at * memory.lane_stride,
+          Weighted ? args.weight + slot : nullptr, share.first_cell, sums[lane], weights[lane]);
     });
     reduce_warp<N>(warp, sums, total);
     if constexpr (Weighted) reduce_warp<N>(warp, weights, total_weight);
@@ -300,15 +310,15 @@ inline void sum_cells(const UpdateArgs& args, const UpdateMemory& memory, const 
   }
   const int n_cells = tree.n_cells();
   warp.lanes([&](int lane) {
-    const int cell = place.first + lane;
+    const int cell = share.first_cell + lane;
     if (lane >= N || cell >= n_cells) return;
     const auto put = [&](int value, double sum) {
-      if (shares.n_pairs == 1)
-        send_value(args, shared, place.m, place.part, value, sum);
+      if (memory.shares.n_pairs == 1)
+        send_value(args, shared, share.m, memory.part, value, sum);
       else
-        memory.warp_sums[value * kMostWarps + place.column] = sum;
+        memory.warp_sums[value * kMostWarps + share.column] = sum;
     };
-    const int level = log2_of(n_pairs);
+    const int level = Many ? log2_of(n_pairs) : 0;
     put(cell, Many ? stack[lane].total(level) : total[lane]);
     if constexpr (Weighted)
       put(n_cells + cell, Many ? weight_stack[lane].total(level) : total_weight[lane]);
@@ -316,51 +326,47 @@ inline void sum_cells(const UpdateArgs& args, const UpdateMemory& memory, const 
 }
 
 template <bool Weighted, bool Many>
-inline void sum_tree(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
-                     const Warp& warp) {
-  const PartRows rows = rows_of_part(args, part);
-  const Shares shares = shares_of(args);
-  const int n_cells = memory.fixed->trees[m % 2].task.n_cells();
-  const int column = warp.index / shares.warps_per_pair;
-  const int each = (n_cells + shares.warps_per_pair - 1) / shares.warps_per_pair;
-  const int first_cell = warp.index % shares.warps_per_pair * each;
-  const int last_cell = first_cell + each < n_cells ? first_cell + each : n_cells;
-  const int first_pair = column * shares.pairs_per_warp;
-  for (int first = first_cell; first < last_cell;) {
-    const SumPlace place{m, part, first, column};
-    if (!has_keys(memory.fixed->trees[m % 2].task)) {
-      sum_cells<Weighted, Many, false, 1>(args, memory, rows, shares, first_pair, place, warp);
-      first += 1;
-    } else if (last_cell - first == 1) {
-      sum_cells<Weighted, Many, true, 1>(args, memory, rows, shares, first_pair, place, warp);
-      first += 1;
-    } else if (last_cell - first == 2) {
-      sum_cells<Weighted, Many, true, 2>(args, memory, rows, shares, first_pair, place, warp);
-      first += 2;
+inline void sum_tree(const UpdateArgs& args, const UpdateMemory& memory, int m, const Warp& warp) {
+  const TreeTask& tree = memory.fixed->trees[m % 2].task;
+  const Shares& shares = memory.shares;
+  const int n_cells = tree.n_cells();
+  const int n_sharing = 1 << shares.warp_shift;
+  const int column = warp.index >> shares.warp_shift;
+  const int each = (n_cells + n_sharing - 1) >> shares.warp_shift;
+  const int first = (warp.index & (n_sharing - 1)) * each;
+  const int last = first + each < n_cells ? first + each : n_cells;
+  SumShare share{m, first, column * shares.pairs_per_warp, column};
+  while (share.first_cell < last) {
+    const int left = last - share.first_cell;
+    if (!has_keys(tree)) {
+      sum_cells<Weighted, Many, false, 1>(args, memory, share, warp);
+      share.first_cell += 1;
+    } else if (left == 1) {
+      sum_cells<Weighted, Many, true, 1>(args, memory, share, warp);
+      share.first_cell += 1;
     } else {
-      sum_cells<Weighted, Many, true, 4>(args, memory, rows, shares, first_pair, place, warp);
-      first += 4;
+      sum_cells<Weighted, Many, true, 4>(args, memory, share, warp);
+      share.first_cell += 4;
     }
   }
 }
 
 // The first step of a tree: sums of this part.
 template <bool Weighted, bool Many>
-inline void sum_and_send(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
+inline void sum_and_send(const UpdateArgs& args, const UpdateMemory& memory, int m,
                          const ThreadBlock& threads) {
-  UpdateShared& shared = *memory.fixed;
-  const Shares shares = shares_of(args);
-  threads.freely([&](const Warp& warp) { sum_tree<Weighted, Many>(args, memory, m, part, warp); });
-  if (shares.n_pairs == 1) return;
+  threads.freely([&](const Warp& warp) { sum_tree<Weighted, Many>(args, memory, m, warp); });
+  if (memory.shares.n_pairs == 1) return;
   threads.warps([&](const Warp&) {});
   threads.freely([&](const Warp& warp) {
     warp.lanes([&](int lane) {
-      const int n = n_values(args, shared.trees[m % 2].task);
+      const int n = n_values(args, memory.fixed->trees[m % 2].task);
+      const int n_sums = memory.shares.n_sums();
       for (int v = warp.index * kWarpLanes + lane; v < n; v += threads.n_warps * kWarpLanes) {
         double* sums = memory.warp_sums + v * kMostWarps;
-        for (int step = 1; step < shares.n_sums(); step *= 2)
-          for (int w = 0; w + step < shares.n_sums(); w += 2 * step) sums[w] += sums[w + step];
-        send_value(args, shared, m, part, v, sums[0]);
+        for (int step = 1; step < n_sums; step *= 2)
+          for (int w = 0; w + step < n_sums; w += 2 * step) sums[w] += sums[w + step];
+        send_value(args, *memory.fixed, m, memory.part, v, sums[0]);
       }
     });
   });
@@ -404,8 +410,7 @@ inline void load_tree(const UpdateArgs& args, SharedTree& tree, int m, const War
 }
 
 // The next tree's codes and bits of this part into the cache.
-inline void expect_rows(const UpdateArgs& args, int m, int part, const Warp& warp) {
-  const PartRows rows = rows_of_part(args, part);
+inline void expect_rows(const UpdateArgs& args, const PartRows& rows, int m, const Warp& warp) {
   warp.lanes([&](int lane) {
     for (int at = lane; at < rows.n_blocks * kBlockLanes; at += kWarpLanes) {
       const std::int64_t slot =
@@ -416,58 +421,44 @@ inline void expect_rows(const UpdateArgs& args, int m, int part, const Warp& war
   });
 }
 
+// Lane l has parts l, l + 32 and so on: pairs are added across lanes first.
 inline void receive_value(const UpdateArgs& args, UpdateShared& shared, int m, int value,
                           const Warp& warp) {
+  constexpr int most = 4;  // of a lane
   const std::uint32_t tag = args.first_tag + static_cast<unsigned>(m);
-  int per_lane = 1;  // a power of two, so that lanes have whole parts of the tree of pairs
-  while (per_lane * kWarpLanes < args.n_parts) per_lane *= 2;
-  PerLane<double> sum, other;
-  warp.registers([&](int lane) {
-    double here[4] = {};
-    OBART_UNROLLED
-    for (int k = 0; k < 4; ++k) {
-      const int part = lane * per_lane + k;
-      if (k >= per_lane || part >= args.n_parts) continue;
+  PerLane<double> sum[most], other[most];
+  OBART_UNROLLED
+  for (int k = 0; k < most; ++k)
+    warp.registers([&](int lane) {
+      const int part = k * kWarpLanes + lane;
+      sum[k][lane] = 0.0;
+      if (part >= args.n_parts) return;
       const std::uint64_t* from = exchange_at(args, m, part, value);
       std::uint64_t high = 0;
       std::uint64_t low = 0;
       do receive(from, high, low);
       while (high >> 32 != tag || low >> 32 != tag);
-      here[k] = of_bits(high << 32 | (low & 0xffffffffU));
-    }
-    sum[lane] = (here[0] + here[1]) + (here[2] + here[3]);
-  });
+      sum[k][lane] = of_bits(high << 32 | (low & 0xffffffffU));
+    });
   OBART_UNROLLED
   for (int mask = 1; mask < kWarpLanes; mask *= 2) {
-    warp.swap(sum, mask, other);
-    warp.registers([&](int lane) { sum[lane] += other[lane]; });
+    OBART_UNROLLED
+    for (int k = 0; k < most; ++k) warp.swap(sum[k], mask, other[k]);
+    OBART_UNROLLED
+    for (int k = 0; k < most; ++k)
+      warp.registers([&](int lane) { sum[k][lane] += other[k][lane]; });
   }
   warp.lanes([&](int lane) {
-    if (lane == 0) shared.totals[value] = sum[lane];
+    if (lane == 0)
+      shared.totals[value] = (sum[0][lane] + sum[1][lane]) + (sum[2][lane] + sum[3][lane]);
   });
 }
 
 // ---- the decision ------------------------------------------------------------------------------
 
-inline double precision(const NormalOutputs& leaves, const Stats& s) {
-  return s.weight * leaves.inv_sigma2 + leaves.inv_tau2;
-}
-inline double score(const NormalOutputs& leaves, const Stats& s) {
-  return s.sum * leaves.inv_sigma2;
-}
-inline Stats stats_of_cell(const UpdateArgs& args, const UpdateShared& shared,
-                           const SharedTree& tree, int cell) {
-  const TreeTask& task = tree.task;
-  const int code =
-      cell < task.n_leaves ? cell : (cell == task.n_leaves ? task.left_code : task.right_code);
-  if (!args.leaves.uses_data) return {0.0, 0.0};
-  double n_rows = tree.n_rows[code];
-  if (task.has_rule() && code == task.left_code)
-    n_rows = cell == task.n_leaves ? task.right_of_left : n_rows - task.right_of_left;
-  else if (task.replaces() && code == task.right_code)
-    n_rows = cell == task.n_leaves + 1 ? n_rows - task.right_of_right : task.right_of_right;
-  const double weight = args.weight != nullptr ? shared.totals[task.n_cells() + cell] : n_rows;
-  return {weight, shared.totals[cell] + weight * static_cast<double>(tree.outputs[code])};
+inline CellPair one_cell(int cell) { return {static_cast<std::uint8_t>(cell), CellPair::kNone}; }
+inline CellPair two_cells(int first, int second) {
+  return {static_cast<std::uint8_t>(first), static_cast<std::uint8_t>(second)};
 }
 
 inline int n_leaves_if(const TreeTask& task, bool accepted) {
@@ -475,110 +466,126 @@ inline int n_leaves_if(const TreeTask& task, bool accepted) {
   return task.effect == TreeEffect::split ? task.n_leaves + 1 : task.n_leaves - 1;
 }
 
-// The rows of a leaf if the proposal is rejected or accepted.
-inline Stats stats_of_leaf(const UpdateArgs& args, const UpdateShared& shared,
-                           const SharedTree& tree, bool accepted, int c) {
-  const TreeTask& task = tree.task;
-  const auto stats = [&](int cell) { return stats_of_cell(args, shared, tree, cell); };
+// The cells of a leaf if the proposal is rejected or accepted.
+inline CellPair cells_of_leaf(const TreeTask& task, bool accepted, int c) {
   const int n_old = task.n_leaves;
   const int l = task.left_code;
   const int r = task.right_code;
   if (accepted && task.effect == TreeEffect::merge) {
     const PruneCodes codes = task.prune;
-    if (c == code_after_prune(codes, codes.left)) return stats(codes.left) + stats(codes.right);
-    return stats(c == code_after_prune(codes, codes.last) ? codes.last : c);
+    if (c == code_after_prune(codes, codes.left)) return two_cells(codes.left, codes.right);
+    return one_cell(c == code_after_prune(codes, codes.last) ? codes.last : c);
   }
   if (task.has_rule() && c == l && !(accepted && task.effect == TreeEffect::split))
-    return stats(l) + stats(accepted ? n_old + 1 : n_old);
-  if (task.replaces() && c == r) return stats(r) + stats(accepted ? n_old : n_old + 1);
-  return stats(c);
+    return two_cells(l, accepted ? n_old + 1 : n_old);
+  if (task.replaces() && c == r) return two_cells(r, accepted ? n_old : n_old + 1);
+  return one_cell(c);
 }
 
-// The four sets of rows whose fits make the gain: the first two are added, the others subtracted.
-struct GainStats {
-  Stats a, b, c, d;
-};
+// The cells of the four fits that make the gain: the first two are added, the others subtracted.
+inline CellPair cells_of_fit(const TreeTask& task, int k) {
+  const int n_old = task.n_leaves;
+  const int l = task.left_code;
+  const int r = task.effect == TreeEffect::split ? n_old : task.right_code;
+  if (task.effect != TreeEffect::replace)
+    return k == 0 ? one_cell(l) : k == 1 ? one_cell(r) : two_cells(l, r);
+  if (k == 0) return two_cells(l, n_old + 1);
+  if (k == 1) return two_cells(r, n_old);
+  return k == 2 ? two_cells(l, n_old) : two_cells(r, n_old + 1);
+}
 
-inline GainStats gain_stats(const UpdateArgs& args, const UpdateShared& shared,
-                            const SharedTree& tree) {
+// The sum of weights in a cell, and what the old output adds to the sum of residuals.
+inline double weight_of_cell(const UpdateArgs& args, const UpdateShared& shared,
+                             const SharedTree& tree, int cell) {
   const TreeTask& task = tree.task;
-  const auto stats = [&](int cell) { return stats_of_cell(args, shared, tree, cell); };
-  const Stats l = stats(task.left_code);
-  if (task.effect != TreeEffect::replace) {
-    const Stats r = stats(task.effect == TreeEffect::split ? task.n_leaves : task.right_code);
-    return {l, r, l + r, {0.0, 0.0}};
-  }
-  const Stats r = stats(task.right_code);
-  const Stats to_right = stats(task.n_leaves);
-  const Stats to_left = stats(task.n_leaves + 1);
-  return {l + to_left, r + to_right, l + to_right, r + to_left};
+  if (!args.leaves.uses_data) return 0.0;
+  if (args.weight != nullptr) return shared.totals[task.n_cells() + cell];
+  if (cell == task.n_leaves) return task.right_of_left;
+  if (cell == task.n_leaves + 1) return tree.n_rows[task.right_code] - task.right_of_right;
+  if (task.has_rule() && cell == task.left_code) return tree.n_rows[cell] - task.right_of_left;
+  if (task.replaces() && cell == task.right_code) return task.right_of_right;
+  return tree.n_rows[cell];
 }
 
-// What does not depend on the residual: logarithms, precisions and their roots. Lanes do the same
-// with other numbers.
+inline double precision_of(const UpdateArgs& args, const UpdateShared& shared,
+                           const SharedTree& tree, CellPair cells) {
+  double weight = weight_of_cell(args, shared, tree, cells.first);
+  if (cells.second != CellPair::kNone)
+    weight = weight + weight_of_cell(args, shared, tree, cells.second);
+  return weight * args.leaves.inv_sigma2 + args.leaves.inv_tau2;
+}
+
+// What does not depend on the residual. First logarithms: of precisions, and of the uniform number.
 inline void find_logs(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
                       const Warp& warp) {
   if (!tree.task.is_valid) return;
-  const NormalOutputs& leaves = args.leaves;
   warp.lanes([&](int lane) {
-    const GainStats s = gain_stats(args, shared, tree);
-    const double above = tree.task.effect == TreeEffect::replace
-                             ? precision(leaves, s.c) * precision(leaves, s.d)
-                             : leaves.inv_tau2 * precision(leaves, s.c);
-    const double ratio = above / (precision(leaves, s.a) * precision(leaves, s.b));
+    const auto of_fit = [&](int k) {
+      return precision_of(args, shared, tree, cells_of_fit(tree.task, k));
+    };
+    const double above = tree.task.effect == TreeEffect::replace ? of_fit(2) * of_fit(3)
+                                                                 : args.leaves.inv_tau2 * of_fit(2);
+    const double ratio = above / (of_fit(0) * of_fit(1));
     const double found = det_log(lane == 0 ? ratio : uniform_of(shared.words[0]));
     if (lane == 0) shared.gain[0] = 0.5 * found;
     if (lane == 5) shared.gain[5] = found;
   });
 }
 
-inline void find_precisions(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
-                            bool accepted, const Warp& warp) {
-  if (accepted && !tree.task.is_valid) return;
-  const int h = accepted ? 1 : 0;
+inline constexpr int kFits = 4;
+
+inline int n_quotients(const TreeTask& task) {
+  return kFits + task.n_leaves + (task.is_valid ? n_leaves_if(task, true) : 0);
+}
+
+// Then quotients, of which sums are still missing: four fits, the means of leaves if the proposal
+// is rejected, and if it is accepted.
+inline void plan_quotients(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
+                           const Warp& warp) {
+  const TreeTask& task = tree.task;
   warp.lanes([&](int lane) {
-    for (int c = lane; c < n_leaves_if(tree.task, accepted); c += kWarpLanes) {
-      const double p = precision(args.leaves, stats_of_leaf(args, shared, tree, accepted, c));
-      shared.precision[h][c] = p;
-      shared.root[h][c] = root(p);
+    for (int k = lane; k < n_quotients(task); k += kWarpLanes) {
+      if (k < kFits && !task.is_valid) continue;
+      const bool accepted = k - kFits >= task.n_leaves;
+      const int c = k - kFits - (accepted ? task.n_leaves : 0);
+      const CellPair cells = k < kFits ? cells_of_fit(task, k) : cells_of_leaf(task, accepted, c);
+      const double p = precision_of(args, shared, tree, cells);
+      shared.quotient_cells[k] = cells;
+      shared.below[k] = k < kFits ? 2.0 * p : p;
+      if (k >= kFits) shared.root[k - kFits] = root(p);
     }
+    for (int c = lane; c < task.n_cells(); c += kWarpLanes) {
+      const int code =
+          c < task.n_leaves ? c : (c == task.n_leaves ? task.left_code : task.right_code);
+      shared.old_sums[c] =
+          weight_of_cell(args, shared, tree, c) * static_cast<double>(tree.outputs[code]);
+    }
+    for (int c = lane; c < task.n_leaves; c += kWarpLanes)
+      shared.left_map[c] = shared.right_map[c] = static_cast<std::uint8_t>(c);
   });
 }
 
-// What does: fits, and the means of the leaves. All are quotients, one to a lane: four fits, then
-// leaves if the proposal is rejected, then if it is accepted.
-inline void find_fits_and_means(const UpdateArgs& args, UpdateShared& shared,
-                                const SharedTree& tree, const Warp& warp) {
+// And with the sums.
+inline void find_quotients(const UpdateArgs& args, UpdateShared& shared, const SharedTree& tree,
+                           const Warp& warp) {
   const TreeTask& task = tree.task;
-  const NormalOutputs& leaves = args.leaves;
-  const int n_rejected = task.n_leaves;
-  const int n_accepted = task.is_valid ? n_leaves_if(task, true) : 0;
   warp.lanes([&](int lane) {
-    for (int k = lane; k < 4 + n_rejected + n_accepted; k += kWarpLanes) {
-      const bool is_fit = k < 4;
-      const int h = k - 4 < n_rejected ? 0 : 1;
-      const int c = is_fit ? 0 : k - 4 - h * n_rejected;
-      double above = 0.0;
-      double below = 1.0;
-      if (!is_fit) {
-        above = score(leaves, stats_of_leaf(args, shared, tree, h == 1, c));
-        below = shared.precision[h][c];
-      } else if (task.is_valid) {
-        const GainStats all = gain_stats(args, shared, tree);
-        const Stats s = k == 0 ? all.a : k == 1 ? all.b : k == 2 ? all.c : all.d;
-        above = score(leaves, s);
-        above = above * above;
-        below = 2.0 * precision(leaves, s);
-      }
-      const double quotient = above / below;
-      if (is_fit) {
+    for (int k = lane; k < n_quotients(task); k += kWarpLanes) {
+      if (k < kFits && !task.is_valid) continue;
+      const CellPair cells = shared.quotient_cells[k];
+      double sum = shared.totals[cells.first] + shared.old_sums[cells.first];
+      if (cells.second != CellPair::kNone)
+        sum = sum + (shared.totals[cells.second] + shared.old_sums[cells.second]);
+      if (!args.leaves.uses_data) sum = 0.0;
+      const double score = sum * args.leaves.inv_sigma2;
+      const double quotient = (k < kFits ? score * score : score) / shared.below[k];
+      if (k < kFits)
         shared.gain[k + 1] = quotient;
-        continue;
-      }
-      shared.mean[h][c] = quotient;
-      if (h == 1) continue;
-      shared.left_map[c] = shared.right_map[c] = static_cast<std::uint8_t>(c);
-      shared.deviations[c] = (static_cast<double>(tree.outputs[c]) - quotient) * shared.root[h][c];
+      else
+        shared.mean[k - kFits] = quotient;
+      const int c = k - kFits;
+      if (c >= 0 && c < task.n_leaves)
+        shared.deviations[c] = (static_cast<double>(tree.outputs[c]) - quotient) * shared.root[c];
     }
   });
 }
@@ -633,19 +640,16 @@ inline void fill_maps(UpdateShared& shared, const TreeTask& task, const Warp& wa
 // The normal draws that follow: those of the words, or, if a word is not simple, one by one.
 inline void settle_normals(const UpdateArgs& args, UpdateShared& shared, int first, int n,
                            const Warp& warp) {
-  PerLane<int> simple, other;
+  PerLane<bool> simple;
   warp.registers([&](int lane) {
-    simple[lane] = 1;
-    for (int k = lane; k < n; k += kWarpLanes) simple[lane] &= shared.is_simple[first + k];
+    simple[lane] = true;
+    for (int k = lane; k < n; k += kWarpLanes)
+      simple[lane] = simple[lane] && shared.is_simple[first + k] != 0;
   });
-  OBART_UNROLLED
-  for (int mask = 1; mask < kWarpLanes; mask *= 2) {
-    warp.swap(simple, mask, other);
-    warp.registers([&](int lane) { simple[lane] &= other[lane]; });
-  }
+  const bool all_simple = warp.all(simple);
   warp.lanes([&](int lane) {
     if (lane != 0) return;
-    if (simple[lane] != 0) {
+    if (all_simple) {
       shared.rng = shared.rng_after[first + n];
     } else {
       SerialRng rng(shared.rng_after[first], shared.ziggurat, args.heights);
@@ -672,14 +676,15 @@ inline void decide(const UpdateArgs& args, UpdateShared& shared, const SharedTre
       shared.n_new = n_new;
     }
     const double split_normal = shared.normals[decision.n_used];
-    const int h = decision.accepted ? 1 : 0;
+    const int of_leaves = decision.accepted ? task.n_leaves : 0;
     for (int c = lane; c < n_new; c += kWarpLanes) {
       double deviation = shared.normals[first + c];
       if (leaves.keeps_deviations)
         deviation =
             leaves.correlation * first_deviation(shared, task, decision.accepted, split_normal, c) +
             leaves.fresh * deviation;
-      shared.new_outputs[c] = static_cast<float>(shared.mean[h][c] + deviation / shared.root[h][c]);
+      shared.new_outputs[c] =
+          static_cast<float>(shared.mean[of_leaves + c] + deviation / shared.root[of_leaves + c]);
     }
   });
   warp.lanes([&](int lane) {
@@ -713,23 +718,22 @@ inline void change_four(const UpdateShared& shared, bool moves, std::uint64_t bi
   if (moved != codes) *reinterpret_cast<std::uint32_t*>(code) = moved;
 }
 
-inline void change_rows(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
-                        const Warp& warp, int n_warps) {
+inline void change_rows(const UpdateArgs& args, const UpdateMemory& memory, int m, const Warp& warp,
+                        int n_warps) {
   const UpdateShared& shared = *memory.fixed;
   const TreeTask& task = shared.trees[m % 2].task;
-  const PartRows rows = rows_of_part(args, part);
   const bool moves = shared.accepted != 0;
   const bool has_bits = moves && task.has_rule();
   warp.lanes([&](int lane) {
-    for (int slot = 4 * (warp.index * kWarpLanes + lane); slot < rows.n_blocks * kBlockSlots;
+    const std::int64_t first = m * args.n_slots + memory.rows.first_slot;
+    for (int slot = 4 * (warp.index * kWarpLanes + lane); slot < memory.rows.n_blocks * kBlockSlots;
          slot += 4 * n_warps * kWarpLanes) {
-      const std::int64_t in_tree = m * args.n_slots + rows.first_slot + slot;
       const std::uint64_t bits =
-          has_bits ? args.right[in_tree / kLaneRows] >> (slot % kLaneRows) : 0;
-      change_four(shared, moves, bits, args.code + in_tree,
+          has_bits ? args.right[(first + slot) / kLaneRows] >> (slot % kLaneRows) : 0;
+      change_four(shared, moves, bits, args.code + first + slot,
                   memory.residual + slot / kLaneRows * memory.lane_stride + slot % kLaneRows);
     }
-    if (part != 0) return;
+    if (memory.part != 0) return;
     if (warp.index == 0 && lane == 0) args.accepted[m] = moves ? 1 : 0;
     for (int c = warp.index * kWarpLanes + lane; c < shared.n_new; c += n_warps * kWarpLanes)
       args.new_outputs[task.first + c] = shared.new_outputs[c];
@@ -737,45 +741,43 @@ inline void change_rows(const UpdateArgs& args, const UpdateMemory& memory, int 
 }
 
 // The second step of a tree: the sums of all parts, the decision, and what it does to this part.
-inline void decide_and_change(const UpdateArgs& args, const UpdateMemory& memory, int m, int part,
+inline void decide_and_change(const UpdateArgs& args, const UpdateMemory& memory, int m,
                               const ThreadBlock& threads) {
   UpdateShared& shared = *memory.fixed;
   const SharedTree& tree = shared.trees[m % 2];
   const int last = threads.n_warps - 1;
   // Weights come with the sums; without them much can be done before these are there.
-  const auto find_ahead = [&](const Warp& warp) {
+  const auto plan = [&](const Warp& warp) {
     if (warp.index == last) find_logs(args, shared, tree, warp);
-    if (warp.index == last - 2) find_precisions(args, shared, tree, false, warp);
-    if (warp.index == last - 3) find_precisions(args, shared, tree, true, warp);
+    if (warp.index == last - 2) plan_quotients(args, shared, tree, warp);
   };
   threads.warps([&](const Warp& warp) {
     if (warp.index == last) make_words(shared, tree.task, warp);
-    if (args.weight == nullptr) find_ahead(warp);
+    if (args.weight == nullptr) plan(warp);
     if (warp.index == last - 1 && m + 1 < args.n_trees) {
-      expect_rows(args, m + 1, part, warp);
+      expect_rows(args, memory.rows, m + 1, warp);
       load_tree(args, shared.trees[(m + 1) % 2], m + 1, warp);
     }
     if (args.n_parts == 1) return;
     for (int v = warp.index; v < n_values(args, tree.task); v += threads.n_warps)
       receive_value(args, shared, m, v, warp);
   });
-  if (args.weight != nullptr) threads.warps(find_ahead);
+  if (args.weight != nullptr) threads.warps(plan);
   threads.warps([&](const Warp& warp) {
     if (warp.index != 0) return;
-    find_fits_and_means(args, shared, tree, warp);
+    find_quotients(args, shared, tree, warp);
     decide(args, shared, tree, warp);
   });
-  threads.warps(
-      [&](const Warp& warp) { change_rows(args, memory, m, part, warp, threads.n_warps); });
+  threads.warps([&](const Warp& warp) { change_rows(args, memory, m, warp, threads.n_warps); });
 }
 
 // ---- before and after the trees ----------------------------------------------------------------
 
 // Between the card's memory and the shared one.
-inline void copy_residual(const UpdateArgs& args, const UpdateMemory& memory, int part,
+inline void copy_residual(const UpdateArgs& args, const UpdateMemory& memory,
                           const ThreadBlock& threads, bool back) {
   if (args.in_shared == 0) return;
-  const PartRows rows = rows_of_part(args, part);
+  const PartRows& rows = memory.rows;
   threads.warps([&](const Warp& warp) {
     warp.lanes([&](int lane) {
       const int n = rows.n_blocks * kBlockSlots;
@@ -791,7 +793,7 @@ inline void copy_residual(const UpdateArgs& args, const UpdateMemory& memory, in
   });
 }
 
-inline void begin_update(const UpdateArgs& args, const UpdateMemory& memory, int part,
+inline void begin_update(const UpdateArgs& args, const UpdateMemory& memory,
                          const ThreadBlock& threads) {
   UpdateShared& shared = *memory.fixed;
   threads.warps([&](const Warp& warp) {
@@ -802,15 +804,16 @@ inline void begin_update(const UpdateArgs& args, const UpdateMemory& memory, int
     });
     if (warp.index == 0) load_tree(args, shared.trees[0], 0, warp);
   });
-  copy_residual(args, memory, part, threads, false);
+  copy_residual(args, memory, threads, false);
 }
 
-inline void end_update(const UpdateArgs& args, const UpdateMemory& memory, int part,
+inline void end_update(const UpdateArgs& args, const UpdateMemory& memory,
                        const ThreadBlock& threads) {
-  copy_residual(args, memory, part, threads, true);
+  copy_residual(args, memory, threads, true);
   threads.warps([&](const Warp& warp) {
     warp.lanes([&](int lane) {
-      if (part == 0 && warp.index == 0 && lane < 4) args.rng_out[lane] = memory.fixed->rng.s[lane];
+      if (memory.part == 0 && warp.index == 0 && lane < 4)
+        args.rng_out[lane] = memory.fixed->rng.s[lane];
     });
   });
 }
