@@ -8,6 +8,7 @@
 #include <string>
 
 #include "backend/tasks.h"
+#include "base/thread_team.h"
 
 namespace obart {
 
@@ -40,6 +41,6 @@ class Backend {
 
 // A backend for tables of so many rows. Throws std::invalid_argument for an unknown name.
 std::unique_ptr<Backend> make_backend(const std::string& name, std::int64_t n_rows,
-                                      std::int64_t n_threads);
+                                      Threads threads);
 
 }  // namespace obart

@@ -1,6 +1,7 @@
 #include "sweep/sampler.h"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 
 #include "model/theta.h"
@@ -9,8 +10,8 @@
 namespace obart {
 namespace {
 
-// Rows times trees from which on a sweep can be stopped in the middle (some milliseconds).
-constexpr std::size_t kLongSweep = std::size_t{1} << 24;
+// Rows times trees below which a sweep takes some milliseconds at most.
+constexpr std::size_t kSmallSweep = std::size_t{1} << 24;
 
 const Settings& verified(const Settings& settings) {
   settings.verify();
@@ -42,9 +43,11 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
                  const Settings& settings, std::uint64_t seed, std::uint64_t chain)
     : data_(std::move(data)),
       settings_(verified(settings)),
-      backend_(make_backend(settings_.backend, data_->n_rows(), settings_.n_threads)),
+      backend_(make_backend(settings_.backend, data_->n_rows(),
+                            {settings_.n_threads, settings_.threads_fixed})),
       state_(*data_, settings_, Rng(seed, chain), backend_.get()),
       work_(make_workspaces(settings_)),
+      last_seconds_(settings_.long_sweep),
       trace_(state_, work_) {
   if (data_->n_rows() == 0) throw std::invalid_argument("a chain needs at least one row");
   if (weights != nullptr) state_.likelihood->set_weights(weights, state_.ensembles);
@@ -83,20 +86,23 @@ void Sampler::sweep(StopFlag stop) {
 bool Sampler::is_long() const {
   std::size_t n_trees = 0;
   for (const Ensemble& ensemble : state_.ensembles) n_trees += ensemble.trees.size();
-  return static_cast<std::size_t>(data_->n_padded()) * n_trees >= kLongSweep;
+  return static_cast<std::size_t>(data_->n_padded()) * n_trees >= kSmallSweep &&
+         last_seconds_ >= settings_.long_sweep;
 }
 
 // The phases end early once the chain is told to stop; what they leave is thrown away.
 bool Sampler::sweep(const Control& control) {
-  if (!is_long()) {
-    sweep();
-    return true;
+  const bool may_stop = is_long();
+  if (may_stop) state_.save(start_);
+  const auto begin = std::chrono::steady_clock::now();
+  sweep(may_stop ? StopFlag{control.flag()} : StopFlag{});
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  if (may_stop && control.stopped()) {
+    state_.restore(start_);
+    return false;
   }
-  state_.save(start_);
-  sweep(StopFlag{control.flag()});
-  if (!control.stopped()) return true;
-  state_.restore(start_);
-  return false;
+  last_seconds_ = taken.count();
+  return true;
 }
 
 void Sampler::run(std::int64_t n_burn, std::int64_t n_draws, std::int64_t n_thin,

@@ -61,6 +61,7 @@ class Sampler {
   ChainState state_;
   std::vector<Workspace> work_;  // by ensemble
   ChainRecord start_;            // of the present sweep, where that is long
+  double last_seconds_;          // of the last sweep; before the first: as if it were long
   std::vector<Draws> draws_;     // by ensemble
   Trace trace_;
   std::vector<double> burn_sigma_;

@@ -1,0 +1,58 @@
+// How many threads a chain uses, from what its sweeps take. Pure logic: it has no clock and no
+// threads. Draws do not depend on the number, so trying another one costs nothing but time.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace obart {
+
+class ThreadChooser {
+ public:
+  ThreadChooser(std::int64_t n_blocks, std::int64_t most);
+
+  // Of the next sweep.
+  std::int64_t n_threads() const { return is_candidates_turn() ? candidate_ : settled_; }
+  // What the sweep with so many threads took.
+  void add(double seconds);
+  std::int64_t most() const { return most_; }
+  // False where more than one thread can never pay.
+  bool has_choice() const { return most_ > 1; }
+
+ private:
+  enum class Direction : std::uint8_t { up, down };
+
+  // Two numbers of threads take turns: runs of a few sweeps each. The first sweep of a run is left
+  // out, because the other threads' caches hold its rows.
+  static constexpr int kMostRuns = 6;  // three of each
+  static constexpr int kMostTimed = 32;
+
+  bool is_candidates_turn() const;
+  bool is_trying() const { return candidate_ > 0; }
+  std::int64_t efficient(std::int64_t n_threads) const;
+  bool begin_trial(Direction direction);
+  void add_to_trial(double seconds);
+  void end_trial(double ratio);
+  void watch(double seconds);
+  void begin_look(Direction first);
+  void end_look();
+
+  std::int64_t n_blocks_, most_, settled_;
+  std::int64_t candidate_ = 0;  // none
+  Direction direction_ = Direction::up;
+  bool may_turn_ = false;   // the other direction is still to be tried in this look
+  bool has_moved_ = false;  // in this look
+  int n_timed_ = 1;         // sweeps of a run, without the first
+  int run_ = 0;             // of the trial
+  int n_in_run_ = 0;        // sweeps so far, with the first
+  std::array<double, kMostTimed> run_seconds_{};
+  std::array<double, 2> mean_{};  // sums over runs of their medians: settled, candidate
+
+  std::int64_t n_since_look_ = 0;
+  std::int64_t next_look_;
+  std::int64_t interval_;
+  double recent_ = 0.0;     // a running mean of what sweeps take
+  double reference_ = 0.0;  // the same after the last look
+};
+
+}  // namespace obart
