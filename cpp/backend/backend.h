@@ -8,7 +8,7 @@
 #include <string>
 
 #include "backend/tasks.h"
-#include "base/thread_team.h"
+#include "base/threads.h"
 
 namespace obart {
 

@@ -23,6 +23,8 @@ constexpr double kLongSweep = 0.05;  // a run of these is one sweep, and the one
 
 constexpr double kPays = 0.95;    // of the time: more threads are taken
 constexpr double kSaves = 1.0;    // fewer are taken
+constexpr double kNoWorse = 1.1;  // twice as many may still pay
+constexpr double kScales = 1.4;   // half of them take so much longer: they are needed
 constexpr double kClear = 0.25;   // difference that needs no further run
 constexpr double kSlower = 1.25;  // than after the last look: time for another
 constexpr double kMemory = 0.9;   // of the running mean
@@ -41,8 +43,7 @@ ThreadChooser::ThreadChooser(std::int64_t n_blocks, std::int64_t most)
       most_(efficient(
           std::clamp<std::int64_t>(most, 1, std::max<std::int64_t>(n_blocks_ / kFewestBlocks, 1)))),
       settled_(efficient(std::clamp<std::int64_t>(n_blocks_ / kGoodBlocks, 1, most_))),
-      next_look_(kFirstLook),
-      interval_(kFirstInterval) {}
+      interval_(kFirstLook) {}
 
 // The fewest threads whose largest share is as small: a pass takes as long as that.
 std::int64_t ThreadChooser::efficient(std::int64_t n_threads) const {
@@ -69,40 +70,50 @@ void ThreadChooser::watch(double seconds) {
   ++n_since_look_;
   const bool has_slowed =
       reference_ > 0.0 && n_since_look_ >= kFewestBetween && recent_ > kSlower * reference_;
-  if (n_since_look_ < next_look_ && !has_slowed) return;
-  const bool is_first = reference_ == 0.0;
-  // To try fewer threads costs most where all of them are needed: only at first and if sweeps take
-  // longer than they did.
-  may_turn_ = is_first || has_slowed;
+  if (n_since_look_ < interval_ && !has_slowed) return;
   has_moved_ = false;
-  if (has_slowed) interval_ = kFirstInterval;
+  has_slowed_ = has_slowed;
+  // To try fewer threads costs most where all of them are needed: only at first, and if sweeps take
+  // longer than they did. Then so few are out of the question that they would have been slower
+  // before.
+  may_turn_ = reference_ == 0.0 || has_slowed;
+  fewest_ = 1;
+  if (has_slowed) {
+    interval_ = kFirstInterval;
+    fewest_ =
+        static_cast<std::int64_t>(std::ceil(static_cast<double>(settled_) * reference_ / recent_));
+  }
   begin_look(has_slowed ? Direction::down : Direction::up);
 }
 
 void ThreadChooser::begin_look(Direction first) {
-  if (begin_trial(first)) return;
-  if (may_turn_) {
-    may_turn_ = false;
-    if (begin_trial(first == Direction::up ? Direction::down : Direction::up)) return;
-  }
+  if (begin_trial(first, settled_) || turn(first)) return;
   end_look();
+}
+
+// Tries the other direction, once in a look.
+bool ThreadChooser::turn(Direction from) {
+  if (!may_turn_) return false;
+  may_turn_ = false;
+  return begin_trial(from == Direction::up ? Direction::down : Direction::up, settled_);
 }
 
 void ThreadChooser::end_look() {
   candidate_ = 0;
   n_since_look_ = 0;
-  interval_ = has_moved_ ? kFirstInterval : std::min(2 * interval_, kLongestInterval);
-  next_look_ = interval_;
+  interval_ =
+      has_moved_ ? kFirstInterval : std::clamp(2 * interval_, kFirstInterval, kLongestInterval);
   reference_ = recent_;
 }
 
 // ---- one number against another ----------------------------------------------------------------
 
-bool ThreadChooser::begin_trial(Direction direction) {
+// Twice or half as many threads as `from`, if there is such a number.
+bool ThreadChooser::begin_trial(Direction direction, std::int64_t from) {
   const std::int64_t other = direction == Direction::up
-                                 ? efficient(std::min(2 * settled_, most_))
-                                 : efficient(std::max<std::int64_t>(settled_ / 2, 1));
-  if (direction == Direction::up ? other <= settled_ : other >= settled_) return false;
+                                 ? efficient(std::min(2 * from, most_))
+                                 : efficient(std::max<std::int64_t>(from / 2, 1));
+  if (direction == Direction::up ? other <= from : other >= from || other < fewest_) return false;
   direction_ = direction;
   candidate_ = other;
   run_ = n_in_run_ = 0;
@@ -127,21 +138,21 @@ void ThreadChooser::add_to_trial(double seconds) {
 }
 
 void ThreadChooser::end_trial(double ratio) {
-  const double n_runs = 0.5 * run_;
-  const bool is_better = direction_ == Direction::up ? ratio < kPays : ratio <= kSaves;
-  recent_ = mean_[is_better ? 1 : 0] / n_runs;
+  const Direction direction = direction_;
+  const std::int64_t tried = candidate_;
+  const bool is_better = direction == Direction::up ? ratio < kPays : ratio <= kSaves;
+  recent_ = mean_[is_better ? 1 : 0] / (0.5 * run_);
+  candidate_ = 0;
   if (is_better) {
-    settled_ = candidate_;
+    settled_ = tried;
     has_moved_ = true;
     may_turn_ = false;
   }
-  candidate_ = 0;
-  if (is_better ? begin_trial(direction_) : false) return;
-  if (may_turn_) {
-    may_turn_ = false;
-    if (begin_trial(direction_ == Direction::up ? Direction::down : Direction::up)) return;
-  }
-  end_look();
+  // A number in between can be worse than those on both sides.
+  const bool is_worth_more =
+      is_better || has_slowed_ || ratio < (direction == Direction::up ? kNoWorse : kScales);
+  if (is_worth_more && begin_trial(direction, tried)) return;
+  if (!turn(direction)) end_look();
 }
 
 }  // namespace obart

@@ -30,7 +30,8 @@ class ThreadChooser {
   bool is_candidates_turn() const;
   bool is_trying() const { return candidate_ > 0; }
   std::int64_t efficient(std::int64_t n_threads) const;
-  bool begin_trial(Direction direction);
+  bool begin_trial(Direction direction, std::int64_t from);
+  bool turn(Direction from);
   void add_to_trial(double seconds);
   void end_trial(double ratio);
   void watch(double seconds);
@@ -40,17 +41,18 @@ class ThreadChooser {
   std::int64_t n_blocks_, most_, settled_;
   std::int64_t candidate_ = 0;  // none
   Direction direction_ = Direction::up;
-  bool may_turn_ = false;   // the other direction is still to be tried in this look
-  bool has_moved_ = false;  // in this look
-  int n_timed_ = 1;         // sweeps of a run, without the first
-  int run_ = 0;             // of the trial
-  int n_in_run_ = 0;        // sweeps so far, with the first
+  bool may_turn_ = false;    // the other direction is still to be tried in this look
+  bool has_moved_ = false;   // in this look
+  bool has_slowed_ = false;  // which is why this look was taken
+  std::int64_t fewest_ = 1;  // that this look tries
+  int n_timed_ = 1;          // sweeps of a run, without the first
+  int run_ = 0;              // of the trial
+  int n_in_run_ = 0;         // sweeps so far, with the first
   std::array<double, kMostTimed> run_seconds_{};
   std::array<double, 2> mean_{};  // sums over runs of their medians: settled, candidate
 
   std::int64_t n_since_look_ = 0;
-  std::int64_t next_look_;
-  std::int64_t interval_;
+  std::int64_t interval_;   // until the next look
   double recent_ = 0.0;     // a running mean of what sweeps take
   double reference_ = 0.0;  // the same after the last look
 };

@@ -104,12 +104,6 @@ void ThreadTeam::announce(Round round) {
   if (grows) parked_.ring_if_needed();
 }
 
-void ThreadTeam::hand_over(Task task, const void* context) {
-  order_.task = task;
-  order_.context = context;
-  announce(Round(now_.number() + 1, size_));
-}
-
 void ThreadTeam::await_others() {
   const int n_spins = spins(now_);
   for (std::int64_t thread = 1; thread < size_; ++thread) {
@@ -131,7 +125,7 @@ void ThreadTeam::loop(std::int64_t thread) {
   for (;;) {
     seen = next_round(seen, thread);
     if (seen.is_last()) return;
-    order_.task(order_.context, thread);
+    order_.task(order_.work, thread);
     done.store(seen.word(), std::memory_order_release);
   }
 }

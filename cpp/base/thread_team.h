@@ -4,20 +4,17 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include "base/numa.h"
 
 namespace obart {
-
-// How many threads a chain may use.
-struct Threads {
-  std::int64_t most = 1;
-  bool fixed = false;  // always as many; otherwise as many of them as pay
-};
 
 // Processors that this process may use.
 std::int64_t usable_cores();
@@ -37,21 +34,27 @@ class ThreadTeam {
   void resize(std::int64_t n_threads);
 
   // Calls work(thread) once on each thread, thread 0 being the caller's; returns when all are done.
+  // The others read a copy of the work that lies beside the word they wait for. What it has by
+  // value reaches them soonest: each pointer to follow is another wait for the caller's cache.
   template <class Work>
   void run(const Work& work) {
+    static_assert(std::is_trivially_copyable_v<Work> && sizeof(Work) <= kMostBytes);
     if (size_ == 1) {
       work(std::int64_t{0});
       return;
     }
-    hand_over([](const void* context,
-                 std::int64_t thread) { (*static_cast<const Work*>(context))(thread); },
-              &work);
+    order_.task = [](const unsigned char* copy, std::int64_t thread) {
+      (*std::launder(reinterpret_cast<const Work*>(copy)))(thread);
+    };
+    ::new (static_cast<void*>(order_.work)) Work(work);
+    announce(Round(now_.number() + 1, size_));
     work(std::int64_t{0});
     await_others();
   }
 
  private:
-  using Task = void (*)(const void* context, std::int64_t thread);
+  using Task = void (*)(const unsigned char* work, std::int64_t thread);
+  static constexpr std::size_t kMostBytes = 256;
   // Two lines of the cache, because processors fetch them in pairs.
   static constexpr std::size_t kApart = 128;
 
@@ -78,7 +81,7 @@ class ThreadTeam {
   struct alignas(kApart) Order {
     std::atomic<std::uint64_t> round{Round().word()};
     Task task = nullptr;
-    const void* context = nullptr;
+    alignas(std::max_align_t) unsigned char work[kMostBytes];
   };
   struct alignas(kApart) Answer {
     std::atomic<std::uint64_t> done{0};
@@ -94,7 +97,6 @@ class ThreadTeam {
   };
 
   void launch();
-  void hand_over(Task task, const void* context);
   void await_others();
   void announce(Round round);
   void loop(std::int64_t thread);

@@ -362,6 +362,7 @@ void bind_sampler(nb::module_& m) {
           [](Sampler& s, const std::vector<double>& weights) {
             s.state().ensembles[0].set_direction_weights(weights);
           })
+      .def_prop_ro("n_threads", &Sampler::n_threads)
       .def_prop_ro("n_ensembles", [](const Sampler& s) { return s.state().ensembles.size(); })
       .def(
           "draws_of", [](const Sampler& s, std::size_t e) { return s.draws(e); }, "ensemble"_a)

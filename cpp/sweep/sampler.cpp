@@ -4,6 +4,7 @@
 #include <chrono>
 #include <stdexcept>
 
+#include "backend/cpu/cpu_backend.h"
 #include "model/theta.h"
 #include "sweep/scales.h"
 
@@ -181,6 +182,11 @@ std::int64_t Sampler::n_failed_lps() const {
   std::int64_t n = 0;
   for (const Ensemble& ensemble : state_.ensembles) n += ensemble.proposer.geometry().n_failed();
   return n;
+}
+
+std::int64_t Sampler::n_threads() const {
+  const auto* cpu = dynamic_cast<const CpuBackend*>(backend_.get());
+  return cpu != nullptr ? cpu->n_threads() : 1;
 }
 
 }  // namespace obart

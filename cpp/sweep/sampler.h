@@ -50,6 +50,8 @@ class Sampler {
   // Broken invariants, in words.
   std::vector<std::string> check() const;
   std::int64_t n_failed_lps() const;
+  // Threads that work on the rows at present.
+  std::int64_t n_threads() const;
 
  private:
   void sweep(StopFlag stop);

@@ -62,7 +62,7 @@ void CpuBackend::SweepWatch::note_pass(bool is_last_of_ensemble) {
 
 template <class Work>
 void CpuBackend::for_shares(const Work& work) {
-  team_.run([&](std::int64_t thread) {
+  team_.run([this, work](std::int64_t thread) {
     const BlockShares::Share share = shares_.of(thread);
     work(share.first, share.last);
   });
@@ -199,10 +199,10 @@ PassSums CpuBackend::apply_and_sum(const PassTask& task) {
     add_in_pairs(sums_.data(), 0, n_blocks_, width);
     if (is_weighted) add_in_pairs(weights_.data(), 0, n_blocks_, width);
   } else {
-    for_shares([&](std::int64_t first, std::int64_t last) {
+    for_shares([this, task, by_block, width](std::int64_t first, std::int64_t last) {
       kernels_.apply_and_sum(task, by_block, first, last);
       shares_.add_own(by_block.residual, width, {first, last});
-      if (is_weighted) shares_.add_own(by_block.weight, width, {first, last});
+      if (by_block.weight != nullptr) shares_.add_own(by_block.weight, width, {first, last});
     });
     shares_.add_rest(sums_.data(), width);
     if (is_weighted) shares_.add_rest(weights_.data(), width);
