@@ -6,7 +6,7 @@ because their draws have the same bits, so each pair of sweeps gives a ratio.
 Two more questions need a machine with many cores (python benchmarks/bench_threads.py --only ...):
 
     scaling   one chain, by number of threads: forced, and as many as the chain chooses
-    jobs      fits of several chains, by n_jobs: is any of them slower with more jobs than with fewer?
+    jobs      fits of several chains, by n_jobs: is any slower with more jobs than with fewer?
 
 --minutes says how long the two take together, about; --large adds ten million rows.
 """

@@ -21,13 +21,18 @@ constexpr double kRunSeconds = 2e-3;
 constexpr int kFewestTimed = 3;
 constexpr double kLongSweep = 0.05;  // a run of these is one sweep, and the one left out
 
-constexpr double kPays = 0.95;    // of the time: more threads are taken
-constexpr double kSaves = 1.0;    // fewer are taken
-constexpr double kNoWorse = 1.1;  // twice as many may still pay
-constexpr double kScales = 1.4;   // half of them take so much longer: they are needed
-constexpr double kClear = 0.25;   // difference that needs no further run
-constexpr double kSlower = 1.25;  // than after the last look: time for another
-constexpr double kMemory = 0.9;   // of the running mean
+constexpr double kPays = 0.95;        // of the time: more threads are taken
+constexpr double kSaves = 1.0;        // fewer are taken
+constexpr double kNoWorse = 1.1;      // twice as many may still pay
+constexpr double kScales = 1.4;       // half of them take so much longer: they are needed
+constexpr double kClear = 0.25;       // difference that needs no further run
+constexpr double kSlower = 1.25;      // than after the last look: time for another
+constexpr double kHopeless = 3.0;     // one sweep is enough to see it
+constexpr double kWaking = 0.01;      // seconds
+constexpr double kLookShare = 0.02;   // of the time, at most, is spent on looks
+constexpr double kLongestRest = 1e6;  // sweeps
+constexpr double kShortest = 1e-9;    // seconds
+constexpr double kMemory = 0.9;       // of the running mean
 
 std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
@@ -73,6 +78,7 @@ void ThreadChooser::watch(double seconds) {
   if (n_since_look_ < interval_ && !has_slowed) return;
   has_moved_ = false;
   has_slowed_ = has_slowed;
+  look_seconds_ = 0.0;
   // To try fewer threads costs most where all of them are needed: only at first, and if sweeps take
   // longer than they did. Then so few are out of the question that they would have been slower
   // before.
@@ -103,7 +109,22 @@ void ThreadChooser::end_look() {
   n_since_look_ = 0;
   interval_ =
       has_moved_ ? kFirstInterval : std::clamp(2 * interval_, kFirstInterval, kLongestInterval);
+  if (recent_ > 0.0) {
+    const double rest = look_seconds_ / (kLookShare * recent_);
+    interval_ = std::max(interval_, static_cast<std::int64_t>(std::min(rest, kLongestRest)));
+  }
   reference_ = recent_;
+}
+
+void ThreadChooser::give_up(double seconds) {
+  if (!is_trying()) look_seconds_ = 0.0;
+  look_seconds_ += seconds;
+  has_moved_ = true;
+  const bool is_candidate = is_candidates_turn();
+  end_look();
+  if (is_candidate) return;
+  settled_ = efficient(std::max<std::int64_t>(settled_ / 2, 1));
+  recent_ = reference_ = 0.0;  // of another number
 }
 
 // ---- one number against another ----------------------------------------------------------------
@@ -120,13 +141,25 @@ bool ThreadChooser::begin_trial(Direction direction, std::int64_t from) {
   mean_ = {};
   n_timed_ = recent_ > kLongSweep
                  ? 1
-                 : static_cast<int>(std::clamp(kRunSeconds / std::max(recent_, 1e-9),
+                 : static_cast<int>(std::clamp(kRunSeconds / std::max(recent_, kShortest),
                                                static_cast<double>(kFewestTimed),
                                                static_cast<double>(kMostTimed)));
   return true;
 }
 
 void ThreadChooser::add_to_trial(double seconds) {
+  if (is_candidates_turn()) {
+    const double usual = mean_[0] / std::max(1, run_ / 2 + run_ % 2);
+    look_seconds_ += std::max(seconds - usual, 0.0);
+    // The first sweep of a run may have to wake threads.
+    if (seconds > kHopeless * usual + (n_in_run_ == 0 ? kWaking : 0.0)) {
+      mean_[1] = seconds;
+      mean_[0] = usual;
+      run_ = 2;
+      end_trial(kHopeless);
+      return;
+    }
+  }
   if (n_in_run_ > 0) run_seconds_[static_cast<std::size_t>(n_in_run_ - 1)] = seconds;
   if (n_in_run_++ < n_timed_) return;
   mean_[is_candidates_turn() ? 1 : 0] += median(run_seconds_.data(), n_timed_);

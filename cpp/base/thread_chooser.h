@@ -15,6 +15,11 @@ class ThreadChooser {
   std::int64_t n_threads() const { return is_candidates_turn() ? candidate_ : settled_; }
   // What the sweep with so many threads took.
   void add(double seconds);
+  // Called in place of `add`, in the middle of a sweep: its threads have no processors and made it
+  // wait for so many seconds. The rest of the sweep has fewer.
+  void give_up(double seconds);
+  // About what a sweep takes; 0 before the first.
+  double recent() const { return recent_; }
   std::int64_t most() const { return most_; }
   // False where more than one thread can never pay.
   bool has_choice() const { return most_ > 1; }
@@ -52,9 +57,10 @@ class ThreadChooser {
   std::array<double, 2> mean_{};  // sums over runs of their medians: settled, candidate
 
   std::int64_t n_since_look_ = 0;
-  std::int64_t interval_;   // until the next look
-  double recent_ = 0.0;     // a running mean of what sweeps take
-  double reference_ = 0.0;  // the same after the last look
+  std::int64_t interval_;      // until the next look
+  double look_seconds_ = 0.0;  // that the present look has cost
+  double recent_ = 0.0;        // a running mean of what sweeps take
+  double reference_ = 0.0;     // the same after the last look
 };
 
 }  // namespace obart

@@ -1,6 +1,7 @@
 #include "base/thread_team.h"
 
 #include <algorithm>
+#include <chrono>
 #include <system_error>
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -108,9 +109,18 @@ void ThreadTeam::await_others() {
   const int n_spins = spins(now_);
   for (std::int64_t thread = 1; thread < size_; ++thread) {
     const std::atomic<std::uint64_t>& done = answers_[static_cast<std::size_t>(thread)].done;
-    for (int looks = 0; done.load(std::memory_order_acquire) != now_.word();)
-      pause_or_yield(looks < n_spins ? looks++ : looks, n_spins);
+    int looks = 0;
+    while (done.load(std::memory_order_acquire) != now_.word() && looks++ < n_spins)
+      pause_processor();
+    if (looks > n_spins) await_slowly(done);
   }
+}
+
+void ThreadTeam::await_slowly(const std::atomic<std::uint64_t>& done) {
+  const auto begin = std::chrono::steady_clock::now();
+  while (done.load(std::memory_order_acquire) != now_.word()) std::this_thread::yield();
+  const std::chrono::duration<double> wait = std::chrono::steady_clock::now() - begin;
+  if (wait.count() > patience_) seconds_late_ += wait.count();
 }
 
 // ---- the others' side --------------------------------------------------------------------------

@@ -33,6 +33,11 @@ class ThreadTeam {
   // At most as many as it was made for, and fewer if the system has no more. The others sleep.
   void resize(std::int64_t n_threads);
 
+  // What waits that took longer than `patience` seconds took in all. Threads that work do not let
+  // the caller wait so long: their processors are busy with something else.
+  double seconds_late() const { return seconds_late_; }
+  void forget_late(double patience) { seconds_late_ = 0.0, patience_ = patience; }
+
   // Calls work(thread) once on each thread, thread 0 being the caller's; returns when all are done.
   // The others read a copy of the work that lies beside the word they wait for. What it has by
   // value reaches them soonest: each pointer to follow is another wait for the caller's cache.
@@ -98,6 +103,7 @@ class ThreadTeam {
 
   void launch();
   void await_others();
+  void await_slowly(const std::atomic<std::uint64_t>& done);
   void announce(Round round);
   void loop(std::int64_t thread);
   Round next_round(Round seen, std::int64_t thread);
@@ -105,6 +111,8 @@ class ThreadTeam {
 
   std::int64_t most_;
   std::int64_t size_ = 1;
+  double patience_ = 1.0;
+  double seconds_late_ = 0.0;
   const std::int64_t n_cores_;
   Round now_;
   Placement placement_;

@@ -134,7 +134,8 @@ NB_MODULE(_probes, m) {
       .def(nb::init<std::int64_t, std::int64_t>(), "n_blocks"_a, "most"_a)
       .def_prop_ro("n_threads", &ThreadChooser::n_threads)
       .def_prop_ro("most", &ThreadChooser::most)
-      .def("add", &ThreadChooser::add, "seconds"_a);
+      .def("add", &ThreadChooser::add, "seconds"_a)
+      .def("give_up", &ThreadChooser::give_up, "seconds"_a);
   nb::class_<Rng>(m, "Rng", "The chains' random numbers.")
       .def(nb::init<std::uint64_t, std::uint64_t>(), "seed"_a, "stream"_a)
       .def("next",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import time
@@ -48,7 +49,7 @@ def test_shares_are_neighbouring_and_balanced(n_blocks, n_threads):
     shares = probes.list_shares(n_blocks, n_threads)
     assert shares[0][0] == 0
     assert shares[-1][1] == n_blocks
-    assert all(one[1] == other[0] for one, other in zip(shares, shares[1:], strict=False))
+    assert all(one[1] == other[0] for one, other in itertools.pairwise(shares))
     fair = -(-n_blocks // n_threads)
     assert max(last - first for first, last in shares) <= 1.02 * fair
 
@@ -143,6 +144,23 @@ def test_other_jobs_come_and_go():
     assert numbers == [16, 4, 16]
 
 
+def test_threads_without_processors_are_given_up_at_once():
+    """Each time half of them, in the middle of a sweep; later tries cost little."""
+    chooser = probes.ThreadChooser(977, 16)
+    total, numbers = 0.0, []
+    for _ in range(2000):
+        numbers.append(chooser.n_threads)
+        if chooser.n_threads > 4:
+            chooser.give_up(0.02)
+            total += 0.02
+        else:
+            chooser.add(0.08 / chooser.n_threads)
+        total += 0.08 / chooser.n_threads
+    assert numbers[:3] == [16, 8, 4]
+    assert numbers[-100:].count(4) >= 98
+    assert total < 1.04 * 2000 * 0.02
+
+
 def test_looks_are_cheap():
     """Over a usual fit, the sweeps with another number than the best cost little."""
     for n_blocks, work in ((10, 6e-4), (98, 6e-3), (977, 80e-3)):
@@ -174,11 +192,11 @@ SHORTAGE = """
 import resource
 from core.test_threads import chain
 plain, warm_up = chain(20 * 1024, 1), chain(20 * 1024, 2)
-plain.sweep(3)
+plain.sweep(1)
 in_use = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (in_use + 150 * 2**20,) * 2)
+resource.setrlimit(resource.RLIMIT_AS, (in_use + 60 * 2**20,) * 2)
 crowded = chain(20 * 1024, 200)
-crowded.sweep(3)
+crowded.sweep(1)
 assert crowded.n_threads < 200, crowded.n_threads
 assert (crowded.residual() == plain.residual()).all()
 print("same bits")

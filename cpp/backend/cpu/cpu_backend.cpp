@@ -10,6 +10,12 @@ namespace obart {
 // Sums over the rows that one call asks for, at most.
 static constexpr int kMostRowSums = 2;
 
+// Seconds that the caller waits for the other threads of a pass, in all and more for each block of
+// a share, before they are late; and how late they may be in a sweep, in all.
+static constexpr double kPatience = 1e-3;
+static constexpr double kBlockPatience = 2e-6;
+static constexpr double kMostLate = 5e-3;
+
 // ---- threads -----------------------------------------------------------------------------------
 
 CpuBackend::CpuBackend(std::int64_t n_rows, Threads threads)
@@ -40,22 +46,33 @@ void CpuBackend::use_threads(std::int64_t n_threads) {
 // Before the first routing of a sweep.
 void CpuBackend::choose_threads() {
   if (!is_choosing_ || !watch_.begins_sweep()) return;
-  if (watch_.has_time()) {
-    chooser_.add(watch_.seconds());
-    if (chooser_.n_threads() != team_.size()) use_threads(chooser_.n_threads());
-  }
+  if (watch_.has_time()) chooser_.add(watch_.seconds());
+  if (chooser_.n_threads() != team_.size()) use_threads(chooser_.n_threads());
+  team_.forget_late(kPatience + kBlockPatience * static_cast<double>(n_blocks_ / team_.size()));
   watch_.begin();
+}
+
+// After a pass. Where other jobs have the processors, a pass can take as long as a sweep should:
+// the rest of this one has fewer threads.
+void CpuBackend::note_pass(bool is_last_of_ensemble) {
+  if (team_.seconds_late() > kMostLate + 0.5 * chooser_.recent()) {
+    chooser_.give_up(team_.seconds_late());
+    use_threads(chooser_.n_threads());
+    watch_.give_up();
+    team_.forget_late(kPatience + kBlockPatience * static_cast<double>(n_blocks_ / team_.size()));
+  }
+  watch_.note_pass(is_last_of_ensemble);
 }
 
 void CpuBackend::SweepWatch::begin() {
   is_routing_ = true;
-  has_ended_ = false;
+  has_ended_ = has_given_up_ = false;
   begin_ = Clock::now();
 }
 
 void CpuBackend::SweepWatch::note_pass(bool is_last_of_ensemble) {
   is_routing_ = false;
-  if (!is_last_of_ensemble) return;
+  if (!is_last_of_ensemble || has_given_up_) return;
   has_ended_ = true;
   end_ = Clock::now();
 }
@@ -207,7 +224,7 @@ PassSums CpuBackend::apply_and_sum(const PassTask& task) {
     shares_.add_rest(sums_.data(), width);
     if (is_weighted) shares_.add_rest(weights_.data(), width);
   }
-  if (is_choosing_) watch_.note_pass(task.sum.code == nullptr);
+  if (is_choosing_) note_pass(task.sum.code == nullptr);
   return {sums_.data(), weights_.data()};
 }
 

@@ -39,17 +39,21 @@ class CpuBackend final : public Backend {
     double seconds() const { return std::chrono::duration<double>(end_ - begin_).count(); }
     void begin();
     void note_pass(bool is_last_of_ensemble);
+    // The present sweep has no time: it changed its threads.
+    void give_up() { has_given_up_ = true, has_ended_ = false; }
     void reset() { is_routing_ = has_ended_ = false; }
 
    private:
     using Clock = std::chrono::steady_clock;
     bool is_routing_ = false;
     bool has_ended_ = false;
+    bool has_given_up_ = false;
     Clock::time_point begin_, end_;
   };
 
   void use_threads(std::int64_t n_threads);
   void choose_threads();
+  void note_pass(bool is_last_of_ensemble);
   // work(first block, last block) on each thread.
   template <class Work>
   void for_shares(const Work& work);

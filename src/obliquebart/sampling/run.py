@@ -128,10 +128,11 @@ def threads_by_chain(jobs: int, n_chains: int) -> list[int]:
     """Return how many threads each chain may use, such that no job is left over.
 
     Chains start in order, as many at a time as there are jobs. Those of the last turn share all
-    jobs, the earlier ones have one each.
+    jobs for which there are cores; the earlier ones have one thread each.
     """
     last_turn = n_chains % jobs or min(n_chains, jobs)
-    shares = [jobs // last_turn + (chain < jobs % last_turn) for chain in range(last_turn)]
+    threads = max(min(jobs, joblib.cpu_count()), last_turn)
+    shares = [threads // last_turn + (chain < threads % last_turn) for chain in range(last_turn)]
     return [1] * (n_chains - last_turn) + shares
 
 
