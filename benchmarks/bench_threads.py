@@ -30,6 +30,7 @@ from table import print_table
 
 from obliquebart import _core
 from obliquebart.model.parameters import Schedule
+from obliquebart.model.training import CoreProblem, TrainingProblem
 from obliquebart.sampling.run import RunRequest, run
 
 Row = dict[str, Any]
@@ -40,7 +41,7 @@ LARGE = 10_000_000
 JOB_SIZES = (100, 1_000, 10_000, 100_000, 1_000_000)
 CHAINS = JOBS = (1, 2, 4, 8, 16)
 BURN = 60  # sweeps in which trees grow and a chain chooses
-FEWEST_SWEEPS, MOST_SWEEPS = 10, 400
+FEWEST_SWEEPS, MOST_SWEEPS = 10, 1000
 TOLERANCE = 1.05
 
 # ---- two threads ---------------------------------------------------------------------------------
@@ -160,28 +161,42 @@ def by_jobs(
     chains: Sequence[int] = CHAINS,
     jobs: Sequence[int] = JOBS,
     seconds: float = 90.0,
-    repeats: int = 3,
+    n_sweeps: int | None = None,
 ) -> list[Row]:
-    """Seconds of the chains of a fit, and how they compare with the best of fewer jobs."""
+    """Seconds of the chains of a fit, and how they compare with the best of fewer jobs.
+
+    Without `n_sweeps` it has as many as the time allows.
+    """
     return [
-        row
-        for n in sizes
-        for row in _by_jobs_at(n, chains, jobs, seconds / len(sizes), 1 if n > 300_000 else repeats)
+        row for n in sizes for row in _by_jobs_at(n, chains, jobs, seconds / len(sizes), n_sweeps)
     ]
 
 
+class _Prepared(TrainingProblem):
+    """A problem whose rows are put in order once, not in every fit."""
+
+    core: CoreProblem
+
+    def to_core(self, settings: _core.Settings) -> CoreProblem:
+        return self.core._replace(settings=settings)
+
+
 def _by_jobs_at(
-    n: int, chains: Sequence[int], jobs: Sequence[int], seconds: float, repeats: int
+    n: int, chains: Sequence[int], jobs: Sequence[int], seconds: float, n_sweeps: int | None
 ) -> Iterator[Row]:
-    problem, settings = engine_problem(friedman(n))
-    _, each = _fit_seconds(problem, settings, n_chains=1, n_jobs=1, n_sweeps=4)
-    load = sum(chains) * sum(1 / k for k in jobs) * repeats * each / 4
-    n_sweeps = int(min(max(seconds / load, FEWEST_SWEEPS), MOST_SWEEPS))
+    plain, settings = engine_problem(friedman(n))
+    problem = _Prepared(*plain)
+    problem.core = plain.to_core(settings)
+    repeats = 1 if n > 300_000 else 3
+    if n_sweeps is None:
+        each = _fit_seconds(problem, settings, n_chains=1, n_jobs=1, n_sweeps=8) / 8
+        load = each * sum(chains) * sum(1 / k for k in jobs) * repeats
+        n_sweeps = int(min(max(seconds / load, FEWEST_SWEEPS), MOST_SWEEPS))
     cells = list(itertools.product(chains, jobs))
     walls: dict[tuple[int, int], list[float]] = {cell: [] for cell in cells}
     for _ in range(repeats):
         for cell in cells:
-            walls[cell].append(_fit_seconds(problem, settings, *cell, n_sweeps)[0])
+            walls[cell].append(_fit_seconds(problem, settings, *cell, n_sweeps))
     best = {cell: min(found) for cell, found in walls.items()}
     for n_chains, n_jobs in cells:
         fewer = [best[n_chains, k] for k in jobs if k < n_jobs]
@@ -198,13 +213,13 @@ def _by_jobs_at(
 
 
 def _fit_seconds(
-    problem: Any, settings: _core.Settings, n_chains: int, n_jobs: int, n_sweeps: int
-) -> tuple[float, float]:
-    """Wall and processor time of what `fit` does once the table is read."""
+    problem: TrainingProblem, settings: _core.Settings, n_chains: int, n_jobs: int, n_sweeps: int
+) -> float:
+    """Wall time of the chains of a fit, as `fit` runs them."""
     schedule = Schedule(n_burn=n_sweeps - 1, n_draws=1, n_chains=n_chains, n_thin=1)
-    wall, cpu = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
     run(RunRequest(problem, settings, schedule, seed=0), n_jobs)
-    return time.perf_counter() - wall, time.process_time() - cpu
+    return time.perf_counter() - start
 
 
 # ---- all of it -----------------------------------------------------------------------------------
@@ -217,20 +232,22 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=("pairs", "scaling", "jobs"))
     parser.add_argument("--minutes", type=float, default=10.0, help="for scaling and jobs together")
     parser.add_argument("--large", action="store_true", help="ten million rows too")
+    parser.add_argument("--sizes", type=int, nargs="+", help="rows, in place of the usual ones")
+    parser.add_argument("--chains", type=int, nargs="+", default=CHAINS)
+    parser.add_argument("--jobs", type=int, nargs="+", default=JOBS)
+    parser.add_argument("--sweeps", type=int, help="of each chain of jobs; more for large sizes")
     parser.add_argument("--quick", action="store_true", help="small sizes, saved in --folder")
     parser.add_argument("--folder", type=Path, default=timing.RESULTS)
     options = parser.parse_args()
-    sizes, job_sizes, minutes = (
-        [*SCALING_SIZES, *[LARGE] * options.large],
-        JOB_SIZES,
-        options.minutes,
-    )
+    sizes = options.sizes or [*SCALING_SIZES, *[LARGE] * options.large]
+    job_sizes, minutes = options.sizes or JOB_SIZES, options.minutes
     if options.quick:
         sizes, job_sizes, minutes = [1_000, 20_000], (100, 20_000), 0.2
+    cells = options.chains, options.jobs
     questions: dict[str, tuple[str, Callable[[], list[Row]]]] = {
         "pairs": ("threads", lambda: rows(**(QUICK if options.quick else {}))),
         "scaling": ("thread_scaling", lambda: scaling(sizes, seconds=24 * minutes)),
-        "jobs": ("thread_jobs", lambda: by_jobs(job_sizes, seconds=30 * minutes)),
+        "jobs": ("thread_jobs", lambda: by_jobs(job_sizes, *cells, 30 * minutes, options.sweeps)),
     }
     for name in options.only or questions:
         question, ask = questions[name]

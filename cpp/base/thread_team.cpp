@@ -18,6 +18,7 @@ constexpr std::int64_t kMostThreads = 1024;
 // scalar work between the passes of a sweep is shorter than this, unless there is a lot of it.
 constexpr int kSpins = 3000;
 constexpr int kYields = 2000;
+constexpr double kSpinSeconds = 5e-5;  // that kSpins take, at least
 // With more threads than processors, the one that is waited for may need this one's.
 constexpr int kCrowdedSpins = 20;
 
@@ -119,8 +120,9 @@ void ThreadTeam::await_others() {
 void ThreadTeam::await_slowly(const std::atomic<std::uint64_t>& done) {
   const auto begin = std::chrono::steady_clock::now();
   while (done.load(std::memory_order_acquire) != now_.word()) std::this_thread::yield();
-  const std::chrono::duration<double> wait = std::chrono::steady_clock::now() - begin;
-  if (wait.count() > patience_) seconds_late_ += wait.count();
+  const std::chrono::duration<double> more = std::chrono::steady_clock::now() - begin;
+  const double wait = kSpinSeconds + more.count();
+  if (wait > patience_) seconds_late_ += wait;
 }
 
 // ---- the others' side --------------------------------------------------------------------------

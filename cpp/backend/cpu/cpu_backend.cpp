@@ -12,7 +12,7 @@ static constexpr int kMostRowSums = 2;
 
 // Seconds that the caller waits for the other threads of a pass, in all and more for each block of
 // a share, before they are late; and how late they may be in a sweep, in all.
-static constexpr double kPatience = 1e-3;
+static constexpr double kPatience = 2e-5;
 static constexpr double kBlockPatience = 2e-6;
 static constexpr double kMostLate = 5e-3;
 
