@@ -131,8 +131,8 @@ void exercise_threads() {
 
 // Nanoseconds of an empty task, the best of several rounds.
 void measure_handover(std::int64_t most) {
-  constexpr int n_rounds = 7;
-  constexpr int n_tasks = 20'000;
+  constexpr int n_rounds = 300;
+  constexpr int n_tasks = 500;
   ThreadTeam team(most);
   for (std::int64_t n = 2; n <= most; ++n) {
     team.resize(n);
