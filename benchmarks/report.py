@@ -161,6 +161,41 @@ def plain_table(question: str, columns: dict[str, str], **chosen: Any) -> Callab
     return table
 
 
+def thread_scaling_table() -> str:
+    """Milliseconds per sweep and speed-ups of one chain, a line per number of rows."""
+    lines: dict[int, dict[str, Any]] = {}
+    for row in optional_rows("thread_scaling"):
+        line = lines.setdefault(row["n"], {"n": row["n"]})
+        name = f"{row['threads']} (ms)" if row["threads"] != "1" else "1 thread (ms)"
+        line[name] = row["ms"]
+        if row["threads"] == "chosen":
+            line["threads chosen"] = row["used"]
+            line["speed-up"] = row["speedup"]
+    return markdown(list(lines.values())) if lines else ""
+
+
+def thread_jobs_table() -> str:
+    """Seconds by number of jobs, a line per number of rows and chains."""
+    lines: dict[tuple[int, int], dict[str, Any]] = {}
+    for row in optional_rows("thread_jobs"):
+        key = row["n"], row["chains"]
+        line = lines.setdefault(key, {"n": row["n"], "chains": row["chains"]})
+        line[f"n_jobs = {row['n_jobs']}"] = row["s"]
+    for (n, chains), line in lines.items():
+        ratios = [
+            row["over_fewer_jobs"]
+            for row in optional_rows("thread_jobs")
+            if (row["n"], row["chains"]) == (n, chains)
+        ]
+        line["worst against fewer jobs"] = max(ratios)
+    return markdown(list(lines.values())) if lines else ""
+
+
+def optional_rows(question: str) -> Rows:
+    """Those of a question that needs a large machine, if it has been asked."""
+    return result(question)["rows"] if (RESULTS / f"{question}.json").exists() else []
+
+
 MIXING = {
     "table": "data",
     "moves": "moves",
@@ -342,6 +377,8 @@ TABLES: dict[str, Callable[[], str]] = {
             "load_after": "load after",
         },
     ),
+    "thread_scaling": thread_scaling_table,
+    "thread_jobs": thread_jobs_table,
     "pymc": plain_table(
         "pymc",
         {

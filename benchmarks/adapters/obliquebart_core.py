@@ -38,14 +38,22 @@ def sampler(
 
     The rows are in the order that `fit` gives them.
     """
+    scaled, engine = engine_problem(problem, likelihood, prior)
+    for name, value in settings.items():
+        setattr(engine, name, value)
+    return scaled.to_core(engine).sampler(problem.seed, 0)
+
+
+def engine_problem(
+    problem: Problem, likelihood: str = "gaussian", prior: str = "paper"
+) -> tuple[EngineProblem, _core.Settings]:
+    """What `fit` makes of a table, and the settings of its chains."""
     model = LIKELIHOODS[likelihood]
     outcome = model.part(model.encode(problem.binary if model.has_classes else problem.y), 0)
     hyper = Hyperparameters(prior=prior, n_trees=problem.n_trees, min_samples_leaf=1)
     engine = calibrate(hyper.validated(), outcome, problem.x.shape[1])
-    for name, value in settings.items():
-        setattr(engine, name, value)
     scaled = EncodedTable(scale(problem.x), np.empty((0, len(problem.y)), np.uint32), [])
-    return EngineProblem(scaled, outcome).to_core(engine).sampler(problem.seed, 0)
+    return EngineProblem(scaled, outcome), engine
 
 
 def categorical_sampler(

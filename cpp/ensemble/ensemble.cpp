@@ -103,18 +103,17 @@ Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, Backend* wh
     elsewhere->attach({residual.data(), target.data(), code.data(), settings.n_trees});
     return;
   }
-  // All trees are a root, whose leaf has code 0.
-  code = AlignedBuffer<std::uint8_t>(trees.size() * n_padded(), kPaddingCode);
-  for (std::size_t m = 0; m < trees.size(); ++m)
-    std::fill_n(codes(m), data.n_rows(), std::uint8_t{0});
+  // All trees are a root, whose leaf has code 0. Large tables: everything is written once.
+  code = AlignedBuffer<std::uint8_t>(trees.size() * n_padded());
   right = AlignedBuffer<std::uint64_t>(n_words);
   masks = CodeMasks(trees.size(), data.n_blocks());
-  for (std::size_t m = 0; masks.is_kept() && m < trees.size(); ++m)
-    for (std::int64_t block = 0; block < data.n_blocks(); ++block) {
-      const std::int64_t row = block * kBlockRows;
-      masks.of_tree(m)[block] =
-          find_codes(codes(m) + row, std::min(kBlockRows, data.n_padded() - row));
-    }
+  const std::int64_t n_padding = data.n_padded() - data.n_rows();
+  for (std::size_t m = 0; m < trees.size(); ++m) {
+    std::fill_n(codes(m) + data.n_rows(), n_padding, kPaddingCode);
+    if (!masks.is_kept()) continue;
+    std::fill_n(masks.of_tree(m), data.n_blocks(), code_bit(0));
+    if (n_padding > 0) masks.of_tree(m)[data.n_blocks() - 1] |= code_bit(kPaddingCode);
+  }
 }
 
 std::int64_t Ensemble::most_leaves() const {

@@ -66,6 +66,7 @@ void Settings::verify() const {
   for (const EnsembleSettings& ensemble : ensembles) ensemble.verify();
   likelihood.verify();
   require(n_threads >= 1, "n_threads must be at least 1");
+  require(long_sweep >= 0.0, "long_sweep must not be negative");
 }
 
 }  // namespace obart

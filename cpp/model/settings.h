@@ -90,7 +90,11 @@ struct Settings {
   std::deque<EnsembleSettings> ensembles{EnsembleSettings{}};  // references to them stay valid
   LikelihoodSettings likelihood;
   std::string backend = "cpu";
-  std::int64_t n_threads = 1;  // within the chain
+  std::int64_t n_threads = 1;  // of the chain at most: it uses as many as pay
+  bool threads_fixed = false;  // always all of them
+  // A sweep that takes so many seconds can be stopped in the middle. For this the rows' values are
+  // copied before it, by one thread.
+  double long_sweep = 0.1;
 
   void verify() const;
 };

@@ -150,7 +150,10 @@ void bind_settings(nb::module_& m) {
              make_likelihood(Data::without_columns(0, 0, {}), s);  // it checks its own settings
            })
       .def_rw("n_threads", &Settings::n_threads)
+      .def_rw("threads_fixed", &Settings::threads_fixed)
+      .def_rw("long_sweep", &Settings::long_sweep)
       .def_rw("backend", &Settings::backend)
+      .def("copy", [](const Settings& s) { return s; })
       .def_prop_ro("n_ensembles", [](const Settings& s) { return s.ensembles.size(); })
       .def("add_ensemble", [](Settings& s) { s.ensembles.emplace_back(); })
       .def(
@@ -360,6 +363,7 @@ void bind_sampler(nb::module_& m) {
           [](Sampler& s, const std::vector<double>& weights) {
             s.state().ensembles[0].set_direction_weights(weights);
           })
+      .def_prop_ro("n_threads", &Sampler::n_threads)
       .def_prop_ro("n_ensembles", [](const Sampler& s) { return s.state().ensembles.size(); })
       .def(
           "draws_of", [](const Sampler& s, std::size_t e) { return s.draws(e); }, "ensemble"_a)

@@ -2,10 +2,14 @@
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
+#include "base/block_shares.h"
 #include "base/normal_kernels.h"
+#include "base/numa.h"
 #include "base/polya_gamma.h"
 #include "base/random.h"
+#include "base/thread_chooser.h"
 #include "base/truncated_logistic.h"
 #include "model/lp.h"
 #include "python/arrays.h"
@@ -64,6 +68,39 @@ nb::ndarray<nb::numpy, std::uint64_t> partition_keys(Sampler& sampler, std::int6
   });
 }
 
+// Block sums added up by one thread, and as so many threads share them.
+std::vector<double> total_in_pairs(const std::vector<double>& blocks) {
+  std::vector<double> sums = blocks;
+  add_in_pairs(sums.data(), 0, static_cast<std::int64_t>(sums.size()), 1);
+  PairwiseSum<1> one_by_one;
+  for (const double sum : blocks) one_by_one.add({sum});
+  double total[1];
+  one_by_one.total(total);
+  return {sums[0], total[0]};
+}
+
+std::vector<double> total_of_shares(const std::vector<double>& blocks, std::int64_t width,
+                                    std::int64_t n_threads) {
+  std::vector<double> sums = blocks;
+  BlockShares shares(static_cast<std::int64_t>(sums.size()) / width);
+  shares.set_threads(n_threads);
+  for (std::int64_t t = n_threads - 1; t >= 0; --t)
+    shares.add_own(sums.data(), width, shares.of(t));
+  shares.add_rest(sums.data(), width);
+  sums.resize(static_cast<std::size_t>(width));
+  return sums;
+}
+
+std::vector<std::pair<std::int64_t, std::int64_t>> list_shares(std::int64_t n_blocks,
+                                                               std::int64_t n_threads) {
+  BlockShares shares(n_blocks);
+  shares.set_threads(n_threads);
+  std::vector<std::pair<std::int64_t, std::int64_t>> out;
+  for (std::int64_t t = 0; t < n_threads; ++t)
+    out.emplace_back(shares.of(t).first, shares.of(t).last);
+  return out;
+}
+
 auto map(double (*f)(double)) {
   return [f](DoubleVector x) {
     std::size_t i = 0;
@@ -87,6 +124,18 @@ NB_MODULE(_probes, m) {
                                              static_cast<std::int64_t>(f.shape(0)));
       },
       "f"_a, "factor"_a, "low"_a, "high"_a);
+  m.def("total_in_pairs", &total_in_pairs, "blocks"_a);
+  m.def("total_of_shares", &total_of_shares, "blocks"_a, "width"_a, "n_threads"_a);
+  m.def("list_shares", &list_shares, "n_blocks"_a, "n_threads"_a);
+  m.def(
+      "read_processor_list", [](const std::string& text) { return read_processor_list(text); },
+      "text"_a);
+  nb::class_<ThreadChooser>(m, "ThreadChooser", "How many threads a chain uses.")
+      .def(nb::init<std::int64_t, std::int64_t>(), "n_blocks"_a, "most"_a)
+      .def_prop_ro("n_threads", &ThreadChooser::n_threads)
+      .def_prop_ro("most", &ThreadChooser::most)
+      .def("add", &ThreadChooser::add, "seconds"_a)
+      .def("give_up", &ThreadChooser::give_up, "seconds"_a);
   nb::class_<Rng>(m, "Rng", "The chains' random numbers.")
       .def(nb::init<std::uint64_t, std::uint64_t>(), "seed"_a, "stream"_a)
       .def("next",

@@ -14,9 +14,10 @@ bool is_sum(const EnsembleSettings& settings) {
 
 Backends::Backends(const Data& data, const Settings& settings) {
   Backend* cpu = nullptr;
+  const Threads threads{settings.n_threads, settings.threads_fixed};
   const auto on_cpu = [&] {
     if (cpu == nullptr) {
-      owned_.push_back(make_backend("cpu", data, settings.n_threads));
+      owned_.push_back(make_backend("cpu", data, threads));
       cpu = owned_.back().get();
     }
     return cpu;
@@ -26,7 +27,7 @@ Backends::Backends(const Data& data, const Settings& settings) {
       by_ensemble_.push_back(on_cpu());
       continue;
     }
-    owned_.push_back(make_backend(settings.backend, data, settings.n_threads));
+    owned_.push_back(make_backend(settings.backend, data, threads));
     by_ensemble_.push_back(owned_.back().get());
     if (TreesBackend* backend = owned_.back()->by_trees()) elsewhere_.push_back(backend);
   }

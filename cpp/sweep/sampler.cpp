@@ -1,16 +1,18 @@
 #include "sweep/sampler.h"
 
 #include <algorithm>
+#include <chrono>
 #include <stdexcept>
 
+#include "backend/cpu/cpu_backend.h"
 #include "model/theta.h"
 #include "sweep/scales.h"
 
 namespace obart {
 namespace {
 
-// Rows times trees from which on a sweep can be stopped in the middle (some milliseconds).
-constexpr std::size_t kLongSweep = std::size_t{1} << 24;
+// Rows times trees below which a sweep takes some milliseconds at most.
+constexpr std::size_t kSmallSweep = std::size_t{1} << 24;
 
 const Settings& verified(const Settings& settings) {
   settings.verify();
@@ -45,6 +47,7 @@ Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double
       backends_(*data_, settings_),
       state_(*data_, settings_, Rng(seed, chain), backends_.by_ensemble()),
       work_(make_workspaces(settings_)),
+      last_seconds_(settings_.long_sweep),
       trace_(state_, work_) {
   if (data_->n_rows() == 0) throw std::invalid_argument("a chain needs at least one row");
   if (weights != nullptr) state_.likelihood->set_weights(weights, state_.ensembles);
@@ -96,20 +99,23 @@ bool Sampler::is_long() const {
   if (backends_.is_elsewhere()) return false;
   std::size_t n_trees = 0;
   for (const Ensemble& ensemble : state_.ensembles) n_trees += ensemble.trees.size();
-  return static_cast<std::size_t>(data_->n_padded()) * n_trees >= kLongSweep;
+  return static_cast<std::size_t>(data_->n_padded()) * n_trees >= kSmallSweep &&
+         last_seconds_ >= settings_.long_sweep;
 }
 
 // The phases end early once the chain is told to stop; what they leave is thrown away.
 bool Sampler::sweep(const Control& control) {
-  if (!is_long()) {
-    sweep();
-    return true;
+  const bool may_stop = is_long();
+  if (may_stop) state_.save(start_);
+  const auto begin = std::chrono::steady_clock::now();
+  sweep(may_stop ? StopFlag{control.flag()} : StopFlag{});
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
+  if (may_stop && control.stopped()) {
+    state_.restore(start_);
+    return false;
   }
-  state_.save(start_);
-  sweep(StopFlag{control.flag()});
-  if (!control.stopped()) return true;
-  state_.restore(start_);
-  return false;
+  last_seconds_ = taken.count();
+  return true;
 }
 
 void Sampler::run(std::int64_t n_burn, std::int64_t n_draws, std::int64_t n_thin,
@@ -191,6 +197,13 @@ std::vector<std::string> Sampler::check() const {
 std::int64_t Sampler::n_failed_lps() const {
   std::int64_t n = 0;
   for (const Ensemble& ensemble : state_.ensembles) n += ensemble.proposer.geometry().n_failed();
+  return n;
+}
+
+std::int64_t Sampler::n_threads() const {
+  std::int64_t n = 1;
+  for (const Backend* backend : backends_.by_ensemble())
+    if (const auto* cpu = dynamic_cast<const CpuBackend*>(backend)) n = cpu->n_threads();
   return n;
 }
 

@@ -55,6 +55,8 @@ class Sampler {
   // Broken invariants, in words.
   std::vector<std::string> check() const;
   std::int64_t n_failed_lps() const;
+  // Threads that work on the rows at present.
+  std::int64_t n_threads() const;
 
  private:
   void sweep(StopFlag stop);
@@ -68,6 +70,7 @@ class Sampler {
   ChainState state_;
   std::vector<Workspace> work_;  // by ensemble
   ChainRecord start_;            // of the present sweep, where that is long
+  double last_seconds_;          // of the last sweep; before the first: as if it were long
   std::vector<Draws> draws_;     // by ensemble
   Trace trace_;
   std::vector<double> burn_sigma_;

@@ -82,6 +82,12 @@ def test_chains_threads_and_prediction_side_by_side(driver: Path) -> None:
     assert row["problems"] == 0
 
 
+def test_what_a_hand_over_costs_is_measured(driver: Path) -> None:
+    rows = run(driver, "handover", 3)
+    assert [row["threads"] for row in rows] == [2, 3]
+    assert 10 < rows[0]["ns"] < 1e6
+
+
 def test_a_sweep_takes_no_more_instructions_than_recorded() -> None:
     """Short form of `make instructions`."""
     try:

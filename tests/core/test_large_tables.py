@@ -20,7 +20,7 @@ N = 33 * 1024 + 57
 MODELS: dict[str, dict[str, Any]] = {
     "moves": core.MOVES,
     "weighted": {"weighted": True, **core.MOVES},
-    "two threads": {"n_threads": 2},
+    "two threads": {"n_threads": 2, "threads_fixed": True},
     "axis, empty leaves": {"axis_rules": True, "min_samples_leaf": 0},
     "probit": {"likelihood": "probit"},
     "weighted_probit": {"likelihood": "weighted_probit", "weighted": True},

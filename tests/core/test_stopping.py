@@ -13,7 +13,7 @@ import pytest
 from helpers.arrays import assert_same
 from obliquebart import _core
 
-# Rows times trees above which the engine stops in the middle of a sweep.
+# Rows times trees above which the engine may stop in the middle of a sweep.
 LONG = 2**24
 N_TREES = 500
 N = LONG // N_TREES + 100
@@ -21,7 +21,7 @@ N = LONG // N_TREES + 100
 MODELS: dict[str, dict[str, Any]] = {
     "oblique": {"p_change": 0.2, "p_perturb": 0.3, "theta_by_column": True, "theta_a": 2.0},
     "paper": {"min_samples_leaf": 0},
-    "axis, two threads": {"axis_rules": True, "n_threads": 2},
+    "axis, two threads": {"axis_rules": True, "n_threads": 2, "threads_fixed": True},
     "probit": {"likelihood": "probit", "leaf_sd_fixed": False},
     "weighted_probit": {"likelihood": "weighted_probit", "weighted": True},
     "weighted": {"weighted": True},
@@ -41,6 +41,7 @@ def maker(rng, weighted: bool = False, n: int = N, **changes: Any) -> Callable[[
     settings = _core.Settings()
     settings.n_trees = N_TREES
     settings.leaf_sd = 0.1
+    settings.long_sweep = 0.0  # seconds: these are long
     for name, value in changes.items():
         setattr(settings, name, value)
     y = rng.standard_normal(n)
@@ -101,6 +102,18 @@ def test_kept_draws_are_whole(rng):
     assert_same(chain.state(), plain.state())
     for name, values in plain.trace.items():
         np.testing.assert_array_equal(chain.trace[name], values)
+
+
+def test_quick_sweeps_end_first(rng):
+    """The copy that a stop in the middle needs costs more than waiting for them."""
+    chain = maker(rng, long_sweep=1e6)()
+    chain.advance(1, _core.Control())  # now it knows
+    control, timer = stop_after(0.002)
+    chain.advance(50, control)
+    timer.cancel()
+    assert control.stopped
+    assert control.snapshot()["sweep"] == chain.state()["n_sweeps"] - 1 > 0
+    assert chain.check() == []
 
 
 def test_short_sweeps_end_first(rng):

@@ -6,6 +6,7 @@
 //                                                   should look at
 //   driver kernels                                  every table of kernels against plain loops
 //   driver threads                                  chains, threads and prediction side by side
+//   driver handover MOST                            what it costs to give 2 to MOST threads a task
 //   driver ranges N                                 ranges over the cells of N random trees against
 //                                                   linear programmes with every ancestor as a row
 #include <algorithm>
@@ -16,12 +17,14 @@
 #include <cstring>
 #include <ctime>
 #include <exception>
+#include <limits>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "allocations.h"
 #include "base/simd.h"
+#include "base/thread_team.h"
 #include "draws/predict.h"
 #include "kernel_checks.h"
 #include "scenarios.h"
@@ -72,6 +75,23 @@ void time_sweeps(const Run& run) {
               sampler->state().sigma);
 }
 
+// A team that grows, shrinks and is left alone, until its threads sleep: each calls every task
+// once.
+void exercise_team() {
+  ThreadTeam team(5);
+  std::int64_t calls[5] = {};
+  std::int64_t n_tasks[5] = {};
+  for (const std::int64_t size : {1, 5, 2, 3, 1, 4, 5, 5, 2}) {
+    team.resize(size);
+    for (int k = 0; k < 20; ++k) {
+      team.run([&calls](std::int64_t thread) { ++calls[thread]; });
+      for (std::int64_t t = 0; t < team.size(); ++t) ++n_tasks[t];
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(30));
+  }
+  if (!std::equal(calls, calls + 5, n_tasks)) throw std::runtime_error("a thread missed a task");
+}
+
 // What the thread sanitizer should see: two chains of two and three threads on the same data, a
 // watcher that stops one of them, and prediction on three threads from the draws of the other.
 void exercise_threads() {
@@ -83,6 +103,7 @@ void exercise_threads() {
     Settings settings = make_settings(chosen);
     settings.ensembles[0].n_trees = 20;
     settings.n_threads = 2 + c;
+    settings.threads_fixed = true;
     chains.push_back(make_sampler(table, settings, static_cast<std::uint64_t>(c)));
   }
   std::thread first([&] { chains[0]->run(20, 30, 1, control[0]); });
@@ -100,11 +121,30 @@ void exercise_threads() {
             {mean.data(), sd.data(), quantiles.data()});
   std::vector<float> values(n * static_cast<std::size_t>(draws.n_draws()));
   predict_draws(draws, *table.data, {find_link("probit"), 0.1, 3}, values.data());
+  exercise_team();
   std::size_t n_problems = 0;
   for (const auto& chain : chains) n_problems += chain->check().size();
   std::printf("{\"problems\": %zu, \"draws\": %" PRId64 ", \"mean\": %.17g}\n", n_problems,
               draws.n_draws(), mean[0]);
   if (n_problems > 0) throw std::runtime_error("broken invariants");
+}
+
+// Nanoseconds of an empty task, the best of several rounds.
+void measure_handover(std::int64_t most) {
+  constexpr int n_rounds = 300;
+  constexpr int n_tasks = 500;
+  ThreadTeam team(most);
+  for (std::int64_t n = 2; n <= most; ++n) {
+    team.resize(n);
+    double best = std::numeric_limits<double>::infinity();
+    for (int round = 0; round < n_rounds; ++round) {
+      const auto start = std::chrono::steady_clock::now();
+      for (int k = 0; k < n_tasks; ++k) team.run([](std::int64_t) {});
+      const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+      best = std::min(best, wall.count() / n_tasks);
+    }
+    std::printf("{\"threads\": %" PRId64 ", \"ns\": %.1f}\n", team.size(), 1e9 * best);
+  }
 }
 
 std::vector<PhiEntry> random_direction(std::uint32_t p, Rng& rng) {
@@ -200,7 +240,8 @@ void print_about() {
 
 int usage() {
   std::fputs(
-      "usage: driver about | list | kernels | threads | ranges N | (allocations | sweeps) SCENARIO "
+      "usage: driver about | list | kernels | threads | handover MOST | ranges N | (allocations | "
+      "sweeps) SCENARIO "
       "N "
       "WARM_UP "
       "SWEEPS\n",
@@ -224,6 +265,10 @@ int run(const std::vector<std::string>& words) {
   }
   if (command == "threads" && words.size() == 1) {
     exercise_threads();
+    return 0;
+  }
+  if (command == "handover" && words.size() == 2) {
+    measure_handover(std::stoll(words[1]));
     return 0;
   }
   if (command == "ranges" && words.size() == 2) {

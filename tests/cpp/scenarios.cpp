@@ -35,7 +35,7 @@ void add_effect(Settings& s, const char* likelihood) {
 
 std::vector<Scenario> all() {
   const auto nothing = [](Settings&) {};
-  const auto threads = [](Settings& s) { s.n_threads = 2; };
+  const auto threads = [](Settings& s) { s.n_threads = 2, s.threads_fixed = true; };
   return {
       {"oblique", {}, nothing},
       {"axis", {}, [](Settings& s) { s.ensembles[0].rules.axis_rules = true; }},

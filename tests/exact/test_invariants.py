@@ -154,7 +154,12 @@ def fingerprint(seed: int = 7, n_threads: int = 1) -> str:
         prior = Prior(7, theta=(3.0, 3.0) if p_cont else 1.0)
         kind = "probit" if name == "probit" else "gaussian"
         settings = core.settings(
-            prior, sigma_fixed=False, likelihood=kind, n_threads=n_threads, **core.MOVES
+            prior,
+            sigma_fixed=False,
+            likelihood=kind,
+            n_threads=n_threads,
+            threads_fixed=True,
+            **core.MOVES,
         )
         weights = np.linspace(0.5, 2.0, n) if weighted else None
         y = outcome(table, kind == "probit")
@@ -172,7 +177,7 @@ def test_same_seed_same_bits_another_seed_other_bits():
     assert fingerprint() != fingerprint(seed=8)
 
 
-@pytest.mark.parametrize("n_threads", [2, 3])
+@pytest.mark.parametrize("n_threads", [2, 3, 5, 7, 16])
 def test_same_bits_for_any_number_of_threads(n_threads):
     assert fingerprint(n_threads=n_threads) == fingerprint()
 

@@ -166,6 +166,7 @@ def class_settings(n_classes: int, sampled: bool, n_threads: int) -> _core.Setti
     settings = _core.Settings()
     settings.likelihood = "softmax" if n_classes > 2 else "logit"
     settings.offset, settings.n_threads = 0.25, n_threads
+    settings.threads_fixed = True
     settings.more = {f"offset.{k}": -0.5 * k for k in range(n_classes)}
     for e in range(n_classes if n_classes > 2 else 1):
         if e > 0:

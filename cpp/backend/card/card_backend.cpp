@@ -99,7 +99,7 @@ class CardBackend::Packet {
 CardBackend::CardBackend(const Data& data, std::shared_ptr<card::Card> card)
     : data_(data),
       card_(std::move(card)),
-      host_(data.n_rows(), 1),
+      host_(data.n_rows(), Threads{}),
       n_rows_(data.n_rows()),
       n_padded_(data.n_padded()),
       n_slots_(data.n_blocks() * kBlockRows),

@@ -1,17 +1,24 @@
 // The rows on the CPU: kernels for the machine's instruction set, and a team of threads.
 #pragma once
 
+#include <chrono>
 #include <vector>
 
 #include "backend/backend.h"
 #include "backend/cpu/kernels.h"
+#include "base/block_shares.h"
+#include "base/thread_chooser.h"
 #include "base/thread_team.h"
+#include "base/threads.h"
 
 namespace obart {
 
 class CpuBackend final : public PassBackend {
  public:
-  CpuBackend(std::int64_t n_rows, std::int64_t n_threads);
+  CpuBackend(std::int64_t n_rows, Threads threads);
+
+  // Of the next work on the rows.
+  std::int64_t n_threads() const { return team_.size(); }
 
   void route(std::span<const RouteTask> tasks, const std::atomic<bool>* stop,
              RightCounts* counts) override;
@@ -23,15 +30,54 @@ class CpuBackend final : public PassBackend {
   FitSums fit_sums(const FitRows& rows) override;
 
  private:
-  RightCounts* clear_counts(std::size_t n);
-  void add_counts(std::size_t n, RightCounts* counts) const;
+  // Times the work on the rows in each sweep, from its first routing to its last pass, for the
+  // choice of the number of threads.
+  class SweepWatch {
+   public:
+    // Whether this routing is the first of a sweep.
+    bool begins_sweep() const { return !is_routing_; }
+    bool has_time() const { return has_ended_; }
+    double seconds() const { return std::chrono::duration<double>(end_ - begin_).count(); }
+    void begin();
+    void note_pass(bool is_last_of_ensemble);
+    // The present sweep has no time: it changed its threads.
+    void give_up() { has_given_up_ = true, has_ended_ = false; }
+    void reset() { is_routing_ = has_ended_ = false; }
+
+   private:
+    using Clock = std::chrono::steady_clock;
+    bool is_routing_ = false;
+    bool has_ended_ = false;
+    bool has_given_up_ = false;
+    Clock::time_point begin_, end_;
+  };
+
+  void use_threads(std::int64_t n_threads);
+  void choose_threads();
+  void note_pass(bool is_last_of_ensemble);
+  // work(first block, last block) on each thread.
+  template <class Work>
+  void for_shares(const Work& work);
+  template <int N, class Add>
+  void sum_all_rows(double (&total)[N], const Add& add);
+  RightCounts* thread_counts(std::int64_t thread, std::size_t n) {
+    return thread_counts_.data() + static_cast<std::size_t>(thread) * padded_counts(n);
+  }
+  static std::size_t padded_counts(std::size_t n);
+  void reserve_counts(std::size_t n);
+  void add_counts(std::size_t n, RightCounts* counts);
   void refresh_block(const RefreshTask& task, std::int64_t block) const;
 
   const CpuKernels& kernels_;
   std::int64_t n_rows_, n_groups_, n_blocks_;
+  ThreadChooser chooser_;
+  const bool is_choosing_;
+  SweepWatch watch_;
   ThreadTeam team_;
+  BlockShares shares_;
   std::vector<RightCounts> thread_counts_;  // by thread and rule
   std::vector<double> sums_, weights_;      // by block and cell
+  std::vector<double> row_sums_;            // by block and sum
 };
 
 }  // namespace obart

@@ -93,8 +93,9 @@ p_change, p_perturb : float or None
     Shares of moves that redraw a rule, and of moves that change a rule slightly. None is
     {OURS.p_change} and {OURS.p_perturb}; "paper": 0.
 n_jobs : int or None
-    Number of chains to run at once, as in joblib. With more jobs than chains, each chain uses
-    several threads. Predictions use as many threads. The draws do not depend on it.
+    Number of chains to run at once, as in joblib. With more jobs than chains, a chain may use
+    several threads, and uses as many of them as pay. Predictions use as many threads. The draws do
+    not depend on it.
 random_state : int, RandomState or None
     Seed of the chains. An int makes `fit` reproducible: every call gives the same draws.
 progress : bool or "auto"

@@ -85,7 +85,8 @@ def run(
     """Run the chains of one posterior, and update `progress` ten times a second.
 
     A chain's draws depend only on the seed and its number, never on `n_jobs` or the backend. If
-    there are more jobs than chains, a chain uses several threads. A KeyboardInterrupt stops all
+    there are more jobs than chains, a chain may use several threads, and uses as many of them as
+    pay. A KeyboardInterrupt stops all
     chains, and so does the end of the `seconds`, which chains that wait for each other share.
     Chains that have kept no draw are left out.
     """
@@ -123,19 +124,35 @@ def require_run_memory(
     )
 
 
+def threads_by_chain(jobs: int, n_chains: int) -> list[int]:
+    """Return how many threads each chain may use, such that no job is left over.
+
+    Chains start in order, as many at a time as there are jobs. Those of the last turn share all
+    jobs for which there are cores; the earlier ones have one thread each.
+    """
+    last_turn = n_chains % jobs or min(n_chains, jobs)
+    threads = max(min(jobs, joblib.cpu_count()), last_turn)
+    shares = [threads // last_turn + (chain < threads % last_turn) for chain in range(last_turn)]
+    return [1] * (n_chains - last_turn) + shares
+
+
 def _run_in_threads(
     request: RunRequest, jobs: int, progress: FitProgress, seconds: float | None
 ) -> Run:
     tasks, recorder = request.tasks, request.recorder
-    request.settings.n_threads = max(jobs // len(tasks), 1)
-    core = request.problem.to_core(request.settings)
+    core = request.problem.to_core(request.settings)  # once: all chains read the same columns
     runners = [ChainRunner(task, recorder) for task in tasks]
+    most_threads = threads_by_chain(jobs, len(tasks))
 
-    def work(runner: ChainRunner) -> Chain | None:
-        return runner.start if runner.stopped else runner.run(core, seconds)
+    def work(runner: ChainRunner, n_threads: int) -> Chain | None:
+        if runner.stopped:
+            return runner.start
+        settings = request.settings.copy()
+        settings.n_threads = n_threads
+        return runner.run(core._replace(settings=settings), seconds)
 
     pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
-    futures = [pool.submit(work, runner) for runner in runners]
+    futures = [pool.submit(work, *each) for each in zip(runners, most_threads, strict=True)]
     interrupted = False
     try:
         _watch(futures, runners, progress, recorder)

@@ -19,7 +19,7 @@ from helpers.arrays import assert_same
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.sampling import memory
 from obliquebart.sampling.progress import FitProgress
-from obliquebart.sampling.run import new_seed
+from obliquebart.sampling.run import new_seed, threads_by_chain
 from obliquebart.validation import effective_jobs
 
 SMALL = {"n_trees": 10, "n_burn": 20, "n_draws": 15, "n_chains": 3, "progress": False}
@@ -45,6 +45,26 @@ def test_draws_do_not_depend_on_n_jobs(data, n_jobs):
     assert_same_draws(
         plain, ObliqueBARTRegressor(**SMALL, random_state=3, n_jobs=n_jobs).fit(*data)
     )
+
+
+@pytest.mark.parametrize(
+    ("jobs", "n_chains", "expected"),
+    [
+        (1, 1, [1]),
+        (16, 1, [16]),
+        (16, 3, [6, 5, 5]),
+        (16, 8, [2] * 8),
+        (16, 16, [1] * 16),
+        (8, 16, [1] * 16),
+        (2, 3, [1, 1, 2]),  # the third runs alone
+        (16, 20, [1] * 16 + [4] * 4),
+        (64, 2, [8, 8]),  # there are 16 cores
+        (64, 20, [1] * 20),
+    ],
+)
+def test_chains_share_all_jobs(jobs, n_chains, expected, monkeypatch):
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 16)
+    assert threads_by_chain(jobs, n_chains) == expected
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky", "multiprocessing"])
