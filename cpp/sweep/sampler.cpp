@@ -39,14 +39,20 @@ struct Acceptance {
 }  // namespace
 
 Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double* weights,
-                 const Settings& settings, std::uint64_t seed, std::uint64_t chain)
+                 const Settings& settings, std::uint64_t seed, std::uint64_t chain,
+                 std::unique_ptr<Backend> backend)
     : data_(std::move(data)),
       settings_(verified(settings)),
-      backend_(make_backend(settings_.backend, data_->n_rows(), settings_.n_threads)),
+      backend_(backend != nullptr
+                   ? std::move(backend)
+                   : make_backend(settings_.backend, data_->n_rows(), settings_.n_threads)),
       state_(*data_, settings_, Rng(seed, chain), backend_.get()),
       work_(make_workspaces(settings_)),
       trace_(state_, work_) {
   if (data_->n_rows() == 0) throw std::invalid_argument("a chain needs at least one row");
+  if (data_->is_part() && !state_.likelihood->works_on_parts())
+    throw std::invalid_argument("the likelihood " + settings_.likelihood.name +
+                                " needs all rows in one place");
   if (weights != nullptr) state_.likelihood->set_weights(weights, state_.ensembles);
   for (const Ensemble& ensemble : state_.ensembles) {
     draws_.emplace_back(ensemble.settings.n_trees, data_->p_cont(), data_->n_levels());

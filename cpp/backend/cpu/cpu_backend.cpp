@@ -2,17 +2,19 @@
 
 #include <algorithm>
 
+#include "backend/fit_sums.h"
 #include "base/math.h"
-#include "base/row_sums.h"
 
 namespace obart {
 
-CpuBackend::CpuBackend(std::int64_t n_rows, std::int64_t n_threads)
+CpuBackend::CpuBackend(std::int64_t n_rows, std::int64_t n_threads, std::vector<BlockRange> runs)
     : kernels_(cpu_kernels(chosen_simd())),
       n_rows_(n_rows),
       n_groups_((n_rows + kGroupRows - 1) / kGroupRows),
       n_blocks_(count_blocks(n_groups_)),
+      runs_(std::move(runs)),
       team_(std::min(n_threads, std::max<std::int64_t>(1, n_blocks_))) {
+  if (runs_.empty()) runs_.push_back({0, n_blocks_});
   // As many as there can be, so that a sweep does not allocate. Memory that is never touched costs
   // nothing.
   sums_.reserve(static_cast<std::size_t>(n_blocks_) * kTableSize);
@@ -105,8 +107,11 @@ PassSums CpuBackend::apply_and_sum(const PassTask& task) {
     const auto [first, last] = share(n_blocks_, thread, team_.size());
     kernels_.apply_and_sum(task, by_block, first, last);
   });
-  add_in_pairs(sums_.data(), 0, n_blocks_, static_cast<std::int64_t>(n_cells));
-  if (is_weighted) add_in_pairs(weights_.data(), 0, n_blocks_, static_cast<std::int64_t>(n_cells));
+  for (const BlockRange& run : runs_) {
+    const auto width = static_cast<std::int64_t>(n_cells);
+    add_in_pairs(sums_.data(), run.first, run.last, width);
+    if (is_weighted) add_in_pairs(weights_.data(), run.first, run.last, width);
+  }
   return {sums_.data(), weights_.data()};
 }
 
@@ -151,23 +156,9 @@ void CpuBackend::scale_fit(const double* target, double factor, float* residual)
 }
 
 double CpuBackend::weighted_squares(const FitRows& rows) {
-  double total[1] = {};
-  sum_rows(n_groups_ * kGroupRows, total, [&](std::size_t row, int l, double (&lane)[1][kLanes]) {
-    const auto r = static_cast<double>(rows.residual[row]);
-    lane[0][l] += rows.weight != nullptr ? static_cast<double>(rows.weight[row]) * r * r : r * r;
-  });
-  return total[0];
+  return sum_weighted_squares(rows, n_groups_ * kGroupRows);
 }
 
-FitSums CpuBackend::fit_sums(const FitRows& rows) {
-  double total[2] = {};
-  sum_rows(n_groups_ * kGroupRows, total, [&](std::size_t row, int l, double (&lane)[2][kLanes]) {
-    const double w = rows.weight != nullptr ? static_cast<double>(rows.weight[row]) : 1.0;
-    const double f = rows.target[row] - static_cast<double>(rows.residual[row]);
-    lane[0][l] += w * rows.target[row] * f;
-    lane[1][l] += w * f * f;
-  });
-  return {total[0], total[1]};
-}
+FitSums CpuBackend::fit_sums(const FitRows& rows) { return sum_fit(rows, n_groups_ * kGroupRows); }
 
 }  // namespace obart

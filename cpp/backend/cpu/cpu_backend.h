@@ -11,7 +11,9 @@ namespace obart {
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(std::int64_t n_rows, std::int64_t n_threads);
+  // Sums of `apply_and_sum` are added up within each run of blocks, and lie where those of the
+  // run's first block were; without runs there is one, of all blocks.
+  CpuBackend(std::int64_t n_rows, std::int64_t n_threads, std::vector<BlockRange> runs = {});
 
   void route(std::span<const RouteTask> tasks, const std::atomic<bool>* stop,
              RightCounts* counts) override;
@@ -29,6 +31,7 @@ class CpuBackend final : public Backend {
 
   const CpuKernels& kernels_;
   std::int64_t n_rows_, n_groups_, n_blocks_;
+  std::vector<BlockRange> runs_;
   ThreadTeam team_;
   std::vector<RightCounts> thread_counts_;  // by thread and rule
   std::vector<double> sums_, weights_;      // by block and cell
