@@ -349,6 +349,25 @@ void bind_sampler(nb::module_& m) {
       .def(nb::init<>())
       .def("stop", &Control::stop)
       .def_prop_ro("stopped", &Control::stopped)
+      .def(
+          "report",
+          [](Control& c, const nb::dict& now) {
+            Control::Snapshot snapshot;
+            for (const auto& [key, value] : now) {
+              const auto name = nb::cast<std::string>(key);
+              const auto number = nb::cast<double>(value);
+              if (name == "sweep")
+                snapshot.sweep = static_cast<std::int64_t>(number);
+              else if (name == "sigma")
+                snapshot.sigma = number;
+              else if (name == "acceptance")
+                snapshot.acceptance = number;
+              else
+                snapshot.scales.push_back({name, number});
+            }
+            c.report(std::move(snapshot));
+          },
+          "now"_a, "What `snapshot` returns, of a chain that runs elsewhere.")
       .def("snapshot", [](const Control& c) {
         nb::dict out;
         const Control::Snapshot now = c.snapshot();

@@ -20,6 +20,7 @@ from obliquebart.sampling.chain import (
     Chain,
     ChainProgress,
     ChainRunner,
+    ChainSource,
     ChainTask,
     Recorder,
     State,
@@ -27,6 +28,7 @@ from obliquebart.sampling.chain import (
 )
 from obliquebart.sampling.memory import require_memory
 from obliquebart.sampling.progress import FitProgress
+from obliquebart.sampling.remote import is_placed, remote_problem
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_seed, effective_jobs
 
@@ -90,12 +92,12 @@ def run(
     Chains that have kept no draw are left out.
     """
     require_run_memory(
-        request.problem.table.n_rows, n_trees_in_all(request.settings), request.schedule
+        request.problem.table.n_rows_here, n_trees_in_all(request.settings), request.schedule
     )
     jobs = effective_jobs(n_jobs)
     if seconds is not None:
         seconds /= math.ceil(request.schedule.n_chains / jobs)
-    if _wants_processes():
+    if _wants_processes() and not is_placed(request.problem):
         return _run_on_backend(request, jobs, seconds)
     return _run_in_threads(request, jobs, progress or FitProgress(False), seconds)
 
@@ -128,11 +130,15 @@ def _run_in_threads(
 ) -> Run:
     tasks, recorder = request.tasks, request.recorder
     request.settings.n_threads = max(jobs // len(tasks), 1)
-    core = request.problem.to_core(request.settings)
+    source: ChainSource
+    if is_placed(request.problem):
+        source = remote_problem(request.problem, request.settings, min(jobs, len(tasks)))
+    else:
+        source = request.problem.to_core(request.settings)
     runners = [ChainRunner(task, recorder) for task in tasks]
 
     def work(runner: ChainRunner) -> Chain | None:
-        return runner.start if runner.stopped else runner.run(core, seconds)
+        return runner.start if runner.stopped else runner.run(source, seconds)
 
     pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
     futures = [pool.submit(work, runner) for runner in runners]

@@ -1,0 +1,245 @@
+"""Chains whose rows are on the workers of a Dask cluster, driven from the client.
+
+Each worker has some of the rows, all of the trees and the same random numbers, so that all take the
+same decisions (`docs/decisions/0016-distributed.md`). The client says how many sweeps to do, and
+collects draws and states: a chain here looks like one of this process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from obliquebart import _core
+from obliquebart.exceptions import WorkerLostError
+from obliquebart.model.outcome import Outcome
+from obliquebart.model.remote_order import remote_row_order
+from obliquebart.model.seen_rows import Keys
+from obliquebart.model.settings import settings_to_dict
+from obliquebart.model.training import TrainingProblem
+from obliquebart.sampling import worker
+from obliquebart.sampling.collective import start_meeting
+from obliquebart.sampling.worker import PER_ROW, ChainRequest, Place
+from obliquebart.sampling.workers import first_rows
+from obliquebart.table.remote import RemoteTable, as_table, rows_of
+
+# How long workers sweep before the client looks at them: a chain that is stopped does not stop
+# before.
+STAGE_SECONDS = 0.5
+# How long to wait for the scheduler to notice that a worker is gone.
+NOTICE_SECONDS = 10.0
+
+
+class Placement:
+    """The rows of a training problem, in the engine's order, on the workers that have them."""
+
+    def __init__(self, table: RemoteTable, outcome: Outcome) -> None:
+        self.client = table.client
+        self.table = table
+        self.name = f"obliquebart-{uuid.uuid4().hex}"
+        addresses = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        self.first_rows = first_rows(table.n_rows, len(addresses))
+        self.workers: list[str] = addresses[: len(self.first_rows)]
+        order = remote_row_order(table, outcome.likelihood.order_key(outcome))
+        self.order = np.arange(table.n_rows, dtype=np.int64) if order is None else order
+        self.y = outcome.values[self.order]
+        weights = None if outcome.weights is None else outcome.weights[self.order]
+        self._parts = [self._part(self.order[rows], at) for rows, at in self._shares()]
+        held = [
+            table.submit(
+                worker.hold,
+                self.name,
+                part,
+                table.send(self.y[rows]),
+                None if weights is None else table.send(weights[rows]),
+                Place(self.first_rows, table.n_rows, w, table.has_missing),
+                workers=[at],
+                allow_other_workers=False,
+            )
+            for w, (part, (rows, at)) in enumerate(zip(self._parts, self._shares(), strict=True))
+        ]
+        self.client.gather(held)
+        weakref.finalize(self, _drop, self.client, self.name, self.workers)
+
+    @property
+    def rows(self) -> list[slice]:
+        """The rows of each worker, in the engine's order."""
+        ends = [*self.first_rows[1:], self.table.n_rows]
+        return [slice(first, end) for first, end in zip(self.first_rows, ends, strict=True)]
+
+    def _shares(self) -> list[tuple[slice, str]]:
+        return list(zip(self.rows, self.workers, strict=True))
+
+    def _part(self, rows: NDArray[np.int64], at: str) -> Any:
+        table = self.table
+        chosen = table.send(rows)
+        pieces = [table.submit(rows_of, column, chosen) for column in table.columns]
+        options = {"workers": [at], "allow_other_workers": False}
+        return table.submit(
+            as_table, pieces, table.p_cont, table.n_levels, len(rows), **options
+        )
+
+    def row_keys(self, outcomes: NDArray[np.float64]) -> Keys:
+        """Return the sorted keys of all rows, and let go of what only these needed."""
+        keys = [
+            self.table.submit(worker.keys_of, part, self.table.send(outcomes[self.order[rows]]))
+            for part, rows in zip(self._parts, self.rows, strict=True)
+        ]
+        found: Keys = np.sort(np.concatenate(self.client.gather(keys)))
+        self._parts = []
+        return found
+
+    def ask(self, function: Callable[..., Any], *arguments: Any, only: int | None = None) -> Any:
+        """Call a function on the workers at the same time; return their answers in order."""
+        workers = self.workers if only is None else [self.workers[only]]
+        try:
+            answers = self.client.run(function, *arguments, workers=workers)
+        except Exception as error:
+            lost = self._lost_workers()
+            if not lost:
+                raise
+            raise WorkerLostError(
+                f"{' and '.join(lost)} left the Dask cluster during the fit, and the rows there "
+                "are lost. Call fit again with the workers that are left, or with new ones: given "
+                "a checkpoint, the chains go on from where it was written last."
+            ) from error
+        return [answers[address] for address in workers]
+
+    def _lost_workers(self) -> list[str]:
+        """Return the workers that are gone; the scheduler needs a moment to notice."""
+        end = time.monotonic() + NOTICE_SECONDS
+        while True:
+            there = self.client.scheduler_info(n_workers=-1)["workers"]
+            lost = [address for address in self.workers if address not in there]
+            if lost or time.monotonic() > end:
+                return lost
+            time.sleep(0.1)
+
+
+def _drop(client: Any, name: str, workers: list[str]) -> None:
+    # The workers may be gone, and so may the client.
+    with contextlib.suppress(Exception):
+        there = client.scheduler_info(n_workers=-1)["workers"]
+        left = [address for address in workers if address in there]
+        if left:
+            client.run(worker.drop, name, workers=left)
+
+
+class RemoteChain:
+    """A chain on the workers that is running; see `OpenChain`."""
+
+    def __init__(
+        self, placement: Placement, settings: _core.Settings, seed: int, chain: int, n_beside: int
+    ) -> None:
+        self._placement = placement
+        self._name = f"{placement.name}-{uuid.uuid4().hex}"
+        self._n_sweeps = 0
+        self._stage = 1
+        n_workers = len(placement.workers)
+        meeting = None
+        if n_workers > 1:
+            at = placement.workers[0]
+            (meeting,) = placement.ask(start_meeting, at, n_workers, only=0)
+        plain = settings_to_dict(settings)
+        request = ChainRequest(placement.name, plain, seed, chain, meeting, n_beside)
+        placement.ask(worker.open_chain, self._name, request)
+
+    def close(self) -> None:
+        """Let the workers part."""
+        # After an error some of them may be gone.
+        with contextlib.suppress(Exception):
+            self._placement.ask(worker.close_chain, self._name)
+
+    @property
+    def n_sweeps(self) -> int:
+        """Return the sweeps that the chain has done since it began."""
+        return self._n_sweeps
+
+    def run(self, n_burn: int, n_draws: int, control: _core.Control) -> None:
+        """Sweep in stages, and report after each; stop at the end of a stage if told so."""
+        done = 0
+        while done < n_burn + n_draws and not control.stopped:
+            n = min(self._stage, n_burn + n_draws - done)
+            before = min(max(n_burn - done, 0), n)
+            began = time.monotonic()
+            snapshot = self._placement.ask(worker.advance, self._name, before, n - before)[0]
+            pace = (time.monotonic() - began) / n
+            self._stage = int(np.clip(STAGE_SECONDS / max(pace, 1e-6), 1, 2 * self._stage))
+            done += n
+            self._n_sweeps += n
+            control.report({**snapshot, "sweep": done})
+
+    def start_from(self, state: dict[str, Any], kept: Sequence[_core.Draws]) -> None:
+        """Let the chain go on from a state, and append to these draws."""
+        shared = {key: value for key, value in state.items() if key not in PER_ROW}
+        for w, rows in enumerate(self._placement.rows):
+            own = {key: state[key][rows] for key in PER_ROW}
+            self._placement.ask(worker.send_start, self._name, {**shared, **own}, only=w)
+        self._n_sweeps = int(state["n_sweeps"])
+        table = self._placement.table
+        arrays = [draws.to_arrays() for draws in kept]
+        self._placement.ask(
+            worker.start_from, self._name, table.p_cont, table.n_levels, arrays
+        )
+
+    def saved(self) -> tuple[tuple[_core.Draws, ...], dict[str, Any], dict[str, Any]]:
+        """Return draws, trace and state of the whole chain."""
+        table = self._placement.table
+        parts = self._placement.ask(worker.save, self._name)
+        ((shared, trace, draws),) = self._placement.ask(worker.save_shared, self._name, only=0)
+        own = {key: np.concatenate([part[key] for part in parts]) for key in PER_ROW}
+        kept = tuple(_core.Draws.from_arrays(d, table.p_cont, table.n_levels) for d in draws)
+        return kept, trace, {**shared, **own}
+
+
+class RemoteProblem(NamedTuple):
+    """A training problem on workers; see `CoreProblem`."""
+
+    placement: Placement
+    settings: _core.Settings
+    n_beside: int
+    """Chains that run side by side."""
+
+    @property
+    def y(self) -> NDArray[np.float64]:
+        """Return the outcomes, in the engine's order."""
+        return self.placement.y
+
+    @contextlib.contextmanager
+    def open_chain(self, seed: int, chain: int) -> Iterator[RemoteChain]:
+        """Yield a chain at its start."""
+        opened = RemoteChain(self.placement, self.settings, seed, chain, self.n_beside)
+        try:
+            yield opened
+        finally:
+            opened.close()
+
+
+class PlacedTable(RemoteTable):
+    """A table whose rows are on workers, in the engine's order."""
+
+    def __init__(self, table: RemoteTable, outcome: Outcome) -> None:
+        super().__init__(
+            table.client, table.columns, table.n_levels, table.n_rows, table.has_missing
+        )
+        self.placement = Placement(table, outcome)
+
+
+def is_placed(problem: TrainingProblem) -> bool:
+    """Say whether the rows of a problem are on workers."""
+    return isinstance(problem.table, PlacedTable)
+
+
+def remote_problem(
+    problem: TrainingProblem, settings: _core.Settings, n_beside: int
+) -> RemoteProblem:
+    """Return a problem on workers as its chains take it."""
+    table: Any = problem.table
+    return RemoteProblem(table.placement, settings, n_beside)
