@@ -47,10 +47,10 @@ from obliquebart.posterior.posterior import Posterior, equal_posteriors
 from obliquebart.posterior.rounds import TimeLimit, run_rounds
 from obliquebart.sampling.noise import estimate_noise, tails_to_try
 from obliquebart.sampling.progress import FitProgress
-from obliquebart.sampling.remote import is_placed
+from obliquebart.sampling.remote import is_placed, release
 from obliquebart.sampling.run import Run, RunRequest, new_seed, require_run_memory
 from obliquebart.table import Encoding
-from obliquebart.table.dask import is_dask
+from obliquebart.table.dask import computed, is_dask
 from obliquebart.validation import (
     check_choice,
     check_count,
@@ -227,6 +227,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             In a notebook, the next cell can use the model; a script can catch the exception.
         """
         require_in_memory(X, type(self).__name__, self._family)
+        y = computed(y)
         limit = None
         if max_seconds is not None:
             limit = TimeLimit.after(check_number("max_seconds", max_seconds, 0, math.inf))
@@ -485,7 +486,10 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             FitProgress(self.progress, request.schedule.n_sweeps, shown, title)
             for title, request in zip(likelihood.titles(outcome.classes), requests, strict=True)
         ]
-        return run_rounds(requests, max_sweeps, self.n_jobs, progress, limit)
+        try:
+            return run_rounds(requests, max_sweeps, self.n_jobs, progress, limit)
+        finally:
+            release(problem)
 
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
         self._fitted = fitted

@@ -10,10 +10,10 @@ from obliquebart.model.directions import grid_of
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.model.training import TrainingProblem
 from obliquebart.sampling.remote import PlacedTable
-from obliquebart.table.dask import is_dask
+from obliquebart.table.dask import computed, is_dask
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.encoding import CategoricalFeatures
-from obliquebart.table.remote import computed, encode_remotely, with_known_rows
+from obliquebart.table.remote import encode_remotely, with_known_rows
 from obliquebart.table.selection import Dates
 
 # Chains of these have no values per row but what the workers can find alone.
@@ -42,9 +42,7 @@ def read_collection(
 ) -> ReadData:
     """Check and encode the arguments of `fit`, and leave the rows on the workers."""
     if grid_of(parameters.directions) is not None:
-        raise TypeError(
-            "directions=Patch(...) needs the whole table in memory: pass X.compute()."
-        )
+        raise TypeError("directions=Patch(...) needs the whole table in memory: pass X.compute().")
     X, n_rows = with_known_rows(X)
     rows, values, weights, _ = likelihood.read(computed(y), computed(sample_weight), n_rows)
     encoding, table = encode_remotely(

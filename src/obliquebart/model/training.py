@@ -101,4 +101,3 @@ def differences(old: Fingerprint, new: Fingerprint) -> list[str]:
     names = [name for name in old if old[name] != new.get(name)]
     # Weights decide which rows are used and how y is standardised, so they explain the others.
     return ["sample_weight"] if "sample_weight" in names else names
-

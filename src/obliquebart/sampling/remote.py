@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import time
 import uuid
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -50,8 +49,15 @@ class Placement:
         order = remote_row_order(table, outcome.likelihood.order_key(outcome))
         self.order = np.arange(table.n_rows, dtype=np.int64) if order is None else order
         self.y = outcome.values[self.order]
-        weights = None if outcome.weights is None else outcome.weights[self.order]
+        self._weights = None if outcome.weights is None else outcome.weights[self.order]
         self._parts = [self._part(self.order[rows], at) for rows, at in self._shares()]
+        self._is_held = False
+
+    def hold(self) -> None:
+        """Let the workers make their rows ready for chains, unless that was done before."""
+        if self._is_held:
+            return
+        table, weights = self.table, self._weights
         held = [
             table.submit(
                 worker.hold,
@@ -66,7 +72,18 @@ class Placement:
             for w, (part, (rows, at)) in enumerate(zip(self._parts, self._shares(), strict=True))
         ]
         self.client.gather(held)
-        weakref.finalize(self, _drop, self.client, self.name, self.workers)
+        self._is_held, self._parts = True, []
+
+    def release(self) -> None:
+        """Let the workers forget the rows."""
+        self.tell_those_left(worker.drop, self.name)
+
+    def tell_those_left(self, function: Callable[..., Any], *arguments: Any) -> None:
+        """Call a function on the workers that are there, to tidy up: errors do not matter."""
+        with contextlib.suppress(Exception):
+            there = self.client.scheduler_info(n_workers=-1)["workers"]
+            left = [address for address in self.workers if address in there]
+            self.client.run(function, *arguments, workers=left, on_error="ignore")
 
     @property
     def rows(self) -> list[slice]:
@@ -82,18 +99,15 @@ class Placement:
         chosen = table.send(rows)
         pieces = [table.submit(rows_of, column, chosen) for column in table.columns]
         options = {"workers": [at], "allow_other_workers": False}
-        return table.submit(
-            as_table, pieces, table.p_cont, table.n_levels, len(rows), **options
-        )
+        return table.submit(as_table, pieces, table.p_cont, table.n_levels, len(rows), **options)
 
     def row_keys(self, outcomes: NDArray[np.float64]) -> Keys:
-        """Return the sorted keys of all rows, and let go of what only these needed."""
+        """Return the sorted keys of all rows; before they are held."""
         keys = [
             self.table.submit(worker.keys_of, part, self.table.send(outcomes[self.order[rows]]))
             for part, rows in zip(self._parts, self.rows, strict=True)
         ]
         found: Keys = np.sort(np.concatenate(self.client.gather(keys)))
-        self._parts = []
         return found
 
     def ask(self, function: Callable[..., Any], *arguments: Any, only: int | None = None) -> Any:
@@ -123,15 +137,6 @@ class Placement:
             time.sleep(0.1)
 
 
-def _drop(client: Any, name: str, workers: list[str]) -> None:
-    # The workers may be gone, and so may the client.
-    with contextlib.suppress(Exception):
-        there = client.scheduler_info(n_workers=-1)["workers"]
-        left = [address for address in workers if address in there]
-        if left:
-            client.run(worker.drop, name, workers=left)
-
-
 class RemoteChain:
     """A chain on the workers that is running; see `OpenChain`."""
 
@@ -153,9 +158,7 @@ class RemoteChain:
 
     def close(self) -> None:
         """Let the workers part."""
-        # After an error some of them may be gone.
-        with contextlib.suppress(Exception):
-            self._placement.ask(worker.close_chain, self._name)
+        self._placement.tell_those_left(worker.close_chain, self._name)
 
     @property
     def n_sweeps(self) -> int:
@@ -185,9 +188,7 @@ class RemoteChain:
         self._n_sweeps = int(state["n_sweeps"])
         table = self._placement.table
         arrays = [draws.to_arrays() for draws in kept]
-        self._placement.ask(
-            worker.start_from, self._name, table.p_cont, table.n_levels, arrays
-        )
+        self._placement.ask(worker.start_from, self._name, table.p_cont, table.n_levels, arrays)
 
     def saved(self) -> tuple[tuple[_core.Draws, ...], dict[str, Any], dict[str, Any]]:
         """Return draws, trace and state of the whole chain."""
@@ -241,5 +242,18 @@ def remote_problem(
     problem: TrainingProblem, settings: _core.Settings, n_beside: int
 ) -> RemoteProblem:
     """Return a problem on workers as its chains take it."""
+    placement = _placement(problem)
+    placement.hold()
+    return RemoteProblem(placement, settings, n_beside)
+
+
+def release(problem: TrainingProblem) -> None:
+    """Let workers forget the rows of a problem, if they have them."""
+    if is_placed(problem):
+        _placement(problem).release()
+
+
+def _placement(problem: TrainingProblem) -> Placement:
     table: Any = problem.table
-    return RemoteProblem(table.placement, settings, n_beside)
+    placement: Placement = table.placement
+    return placement

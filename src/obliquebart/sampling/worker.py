@@ -11,6 +11,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from importlib import import_module
 from queue import SimpleQueue
 from typing import Any, NamedTuple, TypeVar
 
@@ -70,9 +71,9 @@ class ChainRequest(NamedTuple):
     """Chains that share the worker's threads."""
 
 
-# By names that the client chose.
-_PARTS: dict[str, Part] = {}
-_CHAINS: dict[str, WorkerChain] = {}
+# By names that the client chose and the address of the worker: a process may have several.
+_PARTS: dict[tuple[str, str], Part] = {}
+_CHAINS: dict[tuple[str, str], WorkerChain] = {}
 
 
 def hold(
@@ -82,16 +83,17 @@ def hold(
     weights: NDArray[np.float64] | None,
     place: Place,
 ) -> bool:
-    """Keep rows under a name until they are dropped."""
+    """Keep rows under a name until they are dropped; a task of Dask."""
+    address = import_module("distributed").get_worker().address
     first = place.first_rows[place.worker]
     data = table.to_core().as_part(first, place.n_rows, place.has_missing)
-    _PARTS[name] = Part(data, y, weights, place)
+    _PARTS[name, address] = Part(data, y, weights, place)
     return True
 
 
-def drop(name: str) -> None:
+def drop(name: str, dask_worker: Any) -> None:
     """Forget rows."""
-    _PARTS.pop(name, None)
+    _PARTS.pop((name, dask_worker.address), None)
 
 
 def keys_of(table: EncodedTable, outcomes: NDArray[np.float64]) -> Keys:
@@ -102,37 +104,27 @@ def keys_of(table: EncodedTable, outcomes: NDArray[np.float64]) -> Keys:
 class WorkerChain:
     """This worker's share of a chain, in a thread of its own."""
 
-    def __init__(self, request: ChainRequest, n_threads: int) -> None:
-        self._request = request
+    def __init__(self, request: ChainRequest, part: Part, n_threads: int) -> None:
+        self._request, self._part = request, part
         self._settings = settings_from_dict(request.settings)
         self._settings.n_threads = max(n_threads // request.n_side_by_side, 1)
         self._calls: SimpleQueue[tuple[Callable[[Any], Any], Future[Any]] | None] = SimpleQueue()
-        self._start: dict[str, Any] = {}
+        self.start: dict[str, Any] = {}
         self._thread = threading.Thread(target=self._work, name="obliquebart", daemon=True)
         self._thread.start()
 
-    def call(self, function: Callable[[Any], T]) -> Future[T]:
-        """Call a function of the sampler in the chain's thread."""
+    async def result(self, function: Callable[[Any], T]) -> T:
+        """Call a function of the sampler in the chain's thread, and wait for its result."""
         future: Future[T] = Future()
         self._calls.put((function, future))
-        return future
+        return await asyncio.wrap_future(future)
 
     def close(self) -> None:
         """End the thread once it has nothing to do."""
         self._calls.put(None)
 
-    def add_start(self, values: dict[str, Any]) -> None:
-        """Receive a piece of the state from which the chain is to go on."""
-        self._start.update(values)
-
-    def take_start(self) -> dict[str, Any]:
-        """Return the state from which the chain is to go on."""
-        start, self._start = self._start, {}
-        return start
-
     def _work(self) -> None:
-        request, sampler = self._request, None
-        part = _PARTS[request.part]
+        request, part = self._request, self._part
         try:
             with connected(request.meeting, part.place.worker) as add_up:
                 sampler = part.sampler(self._settings, request.seed, request.chain, add_up)
@@ -153,14 +145,18 @@ def _answer(future: Future[Any], call: Callable[[], Any]) -> None:
 # ---- called by the client, in the event loop of the worker ---------------------------------------
 
 
-async def open_chain(name: str, request: ChainRequest, dask_worker: Any = None) -> None:
+# Dask passes the worker as `dask_worker`.
+
+
+async def open_chain(name: str, request: ChainRequest, dask_worker: Any) -> None:
     """Meet the other workers and create a chain's sampler."""
-    n_threads = 1 if dask_worker is None else int(dask_worker.state.nthreads)
-    _CHAINS[name] = WorkerChain(request, n_threads)
-    await _result(name, lambda _: None)
+    part = _PARTS[request.part, dask_worker.address]
+    chain = WorkerChain(request, part, int(dask_worker.state.nthreads))
+    _CHAINS[name, dask_worker.address] = chain
+    await chain.result(lambda _: None)
 
 
-async def advance(name: str, n_burn: int, n_draws: int) -> dict[str, Any]:
+async def advance(name: str, n_burn: int, n_draws: int, dask_worker: Any) -> dict[str, Any]:
     """Sweep; return the last snapshot of the chain."""
 
     def work(sampler: _core.Sampler) -> dict[str, Any]:
@@ -168,15 +164,20 @@ async def advance(name: str, n_burn: int, n_draws: int) -> dict[str, Any]:
         sampler.run(n_burn, n_draws, 1, control)
         return dict(control.snapshot())
 
-    return await _result(name, work)
+    return await _CHAINS[name, dask_worker.address].result(work)
 
 
-async def save(name: str) -> dict[str, Any]:
+async def save(name: str, dask_worker: Any) -> dict[str, Any]:
     """Return the part of the chain's state that only this worker has."""
-    return await _result(name, lambda s: {key: s.state()[key] for key in PER_ROW})
+
+    def work(sampler: _core.Sampler) -> dict[str, Any]:
+        state = sampler.state()
+        return {key: state[key] for key in PER_ROW}
+
+    return await _CHAINS[name, dask_worker.address].result(work)
 
 
-async def save_shared(name: str) -> tuple[dict[str, Any], dict[str, Any], list[dict[str, Any]]]:
+async def save_shared(name: str, dask_worker: Any) -> Any:
     """Return what all workers have of a chain: state, trace, draws."""
 
     def work(sampler: _core.Sampler) -> Any:
@@ -184,31 +185,30 @@ async def save_shared(name: str) -> tuple[dict[str, Any], dict[str, Any], list[d
         shared = {key: value for key, value in state.items() if key not in PER_ROW}
         return shared, trace, [draws.to_arrays() for draws in kept]
 
-    return await _result(name, work)
+    return await _CHAINS[name, dask_worker.address].result(work)
 
 
-async def send_start(name: str, values: dict[str, Any]) -> None:
-    """Receive a piece of the state from which the chain is to go on."""
-    _CHAINS[name].add_start(values)
+async def send_start(name: str, values: dict[str, Any], dask_worker: Any) -> None:
+    """Receive the state from which the chain is to go on."""
+    _CHAINS[name, dask_worker.address].start = values
 
 
-async def start_from(name: str, p_cont: int, n_levels: list[int], kept: list[Any]) -> None:
+async def start_from(
+    name: str, p_cont: int, n_levels: list[int], kept: list[Any], dask_worker: Any
+) -> None:
     """Let the chain go on from the state that was sent, and append to these draws."""
-    state = _CHAINS[name].take_start()
+    chain = _CHAINS[name, dask_worker.address]
 
     def work(sampler: _core.Sampler) -> None:
         draws = [_core.Draws.from_arrays(arrays, p_cont, n_levels) for arrays in kept]
-        LocalChain(sampler).start_from(state, draws)
+        LocalChain(sampler).start_from(chain.start, draws)
+        chain.start = {}
 
-    await _result(name, work)
+    await chain.result(work)
 
 
-async def close_chain(name: str) -> None:
+async def close_chain(name: str, dask_worker: Any) -> None:
     """Part from the other workers and forget the chain."""
-    chain = _CHAINS.pop(name, None)
+    chain = _CHAINS.pop((name, dask_worker.address), None)
     if chain is not None:
         chain.close()
-
-
-async def _result(name: str, work: Callable[[Any], T]) -> T:
-    return await asyncio.wrap_future(_CHAINS[name].call(work))

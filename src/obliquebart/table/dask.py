@@ -14,6 +14,11 @@ def is_dask(values: Any) -> bool:
     return type(values).__module__.partition(".")[0] in ("dask", "dask_expr")
 
 
+def computed(values: Any) -> Any:
+    """Return a Dask collection as an array or series of this process; anything else as it is."""
+    return values.compute() if is_dask(values) else values
+
+
 def map_rows(
     method: Callable[..., Any],
     X: Any,

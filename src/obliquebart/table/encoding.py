@@ -340,7 +340,9 @@ def fit_column(
             _check_not_free_text(column, len(factor.values), n_rows)
             doubts = _doubts_about_text(column.name, factor.values, n_rows)
         levels = LevelTable.fit(factor)
-        read = ReadColumn(levels, *doubts, has_other_dates=bool(doubts) and _are_other_dates(column))
+        read = ReadColumn(
+            levels, *doubts, has_other_dates=bool(doubts) and _are_other_dates(column)
+        )
         return read, levels.codes(factor, column.name)[0]
     values = _values(column, is_date=role == "date")
     scale = ColumnScale.fit(values, feature_scaling, limits, is_date=role == "date")

@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from obliquebart.table.dask import is_dask
 from obliquebart.table.encoded import EncodedTable, digest_header
 from obliquebart.table.encoding import (
     CategoricalFeatures,
@@ -135,11 +134,6 @@ def active_client(owner: str) -> Any:
         ) from None
 
 
-def computed(values: Any) -> Any:
-    """Return a Dask collection as an array or series of this process; anything else as it is."""
-    return values.compute() if is_dask(values) else values
-
-
 def with_known_rows(X: Any) -> tuple[Any, int]:
     """Return a Dask collection whose number of rows is known, and this number."""
     if not hasattr(X, "chunks"):
@@ -195,12 +189,13 @@ def encode_remotely(
     encoding = Encoding.of_columns(table, columns, feature_scaling, owner)
     kinds = encoding.kinds
     order = sorted(range(len(kinds)), key=lambda j: kinds[j] == "categorical")
-    has_missing = [found for found, kind in zip(client.gather(missing), kinds, strict=True)
-                   if kind == "continuous"]
+    has_missing = [
+        found
+        for found, kind in zip(client.gather(missing), kinds, strict=True)
+        if kind == "continuous"
+    ]
     n_used = n_rows if rows is None else len(rows)
-    remote = RemoteTable(
-        client, [values[j] for j in order], encoding.n_levels, n_used, has_missing
-    )
+    remote = RemoteTable(client, [values[j] for j in order], encoding.n_levels, n_used, has_missing)
     return encoding, remote
 
 
