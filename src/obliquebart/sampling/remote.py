@@ -11,6 +11,7 @@ import contextlib
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,20 +59,23 @@ class Placement:
         if self._is_held:
             return
         table, weights = self.table, self._weights
-        held = [
-            table.submit(
-                worker.hold,
-                self.name,
-                part,
-                table.send(self.y[rows]),
-                None if weights is None else table.send(weights[rows]),
-                Place(self.first_rows, table.n_rows, w, table.has_missing),
-                workers=[at],
-                allow_other_workers=False,
-            )
-            for w, (part, (rows, at)) in enumerate(zip(self._parts, self._shares(), strict=True))
-        ]
-        self.client.gather(held)
+        with self._watched():
+            held = [
+                table.submit(
+                    worker.hold,
+                    self.name,
+                    part,
+                    table.send(self.y[rows]),
+                    None if weights is None else table.send(weights[rows]),
+                    Place(self.first_rows, table.n_rows, w, table.has_missing),
+                    workers=[at],
+                    allow_other_workers=False,
+                )
+                for w, (part, (rows, at)) in enumerate(
+                    zip(self._parts, self._shares(), strict=True)
+                )
+            ]
+            self._wait(held)
         self._is_held, self._parts = True, []
 
     def release(self) -> None:
@@ -113,10 +117,19 @@ class Placement:
     def ask(self, function: Callable[..., Any], *arguments: Any, only: int | None = None) -> Any:
         """Call a function on the workers at the same time; return their answers in order."""
         workers = self.workers if only is None else [self.workers[only]]
-        try:
+        with self._watched():
             answers = self.client.run(function, *arguments, workers=workers)
+        return [answers[address] for address in workers]
+
+    @contextlib.contextmanager
+    def _watched(self) -> Iterator[None]:
+        """Name the workers that are gone, if they are why something failed."""
+        try:
+            yield
         except Exception as error:
-            lost = self._lost_workers()
+            end = time.monotonic() + NOTICE_SECONDS  # the scheduler needs a moment to notice
+            while not (lost := self._lost_workers()) and time.monotonic() < end:
+                time.sleep(0.1)
             if not lost:
                 raise
             raise WorkerLostError(
@@ -124,17 +137,20 @@ class Placement:
                 "are lost. Call fit again with the workers that are left, or with new ones: given "
                 "a checkpoint, the chains go on from where it was written last."
             ) from error
-        return [answers[address] for address in workers]
+
+    def _wait(self, tasks: list[Any]) -> None:
+        """Wait for tasks that must run on certain workers, as long as these are there."""
+        distributed = import_module("distributed")
+        while not all(task.done() for task in tasks):
+            with contextlib.suppress(distributed.TimeoutError):
+                distributed.wait(tasks, timeout=1.0)
+            if self._lost_workers():
+                raise ConnectionError("a worker is gone")
+        self.client.gather(tasks)
 
     def _lost_workers(self) -> list[str]:
-        """Return the workers that are gone; the scheduler needs a moment to notice."""
-        end = time.monotonic() + NOTICE_SECONDS
-        while True:
-            there = self.client.scheduler_info(n_workers=-1)["workers"]
-            lost = [address for address in self.workers if address not in there]
-            if lost or time.monotonic() > end:
-                return lost
-            time.sleep(0.1)
+        there = self.client.scheduler_info(n_workers=-1)["workers"]
+        return [address for address in self.workers if address not in there]
 
 
 class RemoteChain:

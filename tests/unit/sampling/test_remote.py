@@ -29,7 +29,8 @@ from obliquebart import (
 )
 from obliquebart.exceptions import WorkerLostError
 from obliquebart.files import model_file
-from obliquebart.model import remote_order
+from obliquebart.model import parameters, remote_order
+from obliquebart.model.parameters import SweepCost
 
 # Without an estimate of the noise, which takes longer than all else.
 OPTIONS: dict[str, Any] = {
@@ -64,7 +65,7 @@ def table() -> tuple[pd.DataFrame, pd.Series, np.ndarray]:
 def client() -> Any:
     with (
         LocalCluster(
-            n_workers=4, threads_per_worker=1, processes=False, dashboard_address=None
+            n_workers=4, threads_per_worker=1, processes=False, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as connected,
     ):
@@ -103,10 +104,15 @@ def test_an_array_with_an_estimate_of_the_noise(client: Any, table: Any) -> None
     np.testing.assert_array_equal(model.predict(lazy).compute(), expected.predict(X))
 
 
-def test_auto_rounds_and_more_draws(client: Any, table: Any) -> None:
-    X, y = table[0][:N], table[1][:N]
-    options = {**OPTIONS, "n_draws": "auto", "n_burn": 20, "n_trees": 2}
-    expected = ObliqueBARTRegressor(**options).fit(X, y, max_seconds=None)
+def test_auto_rounds_and_more_draws(
+    client: Any, table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    X, y = table[0][:1500], table[1][:1500]
+    monkeypatch.setattr(parameters, "AUTO_DRAWS", 10)
+    monkeypatch.setattr(SweepCost, "affordable_sweeps", lambda *_: 90)
+    options = {**OPTIONS, "n_draws": "auto", "n_burn": 20, "n_trees": 5}
+    expected = ObliqueBARTRegressor(**options).fit(X, y)
+    assert expected.posterior_.schedule.n_burn > 20  # there was a second round
     lazy = dd.from_pandas(X, npartitions=3)
     model = ObliqueBARTRegressor(**options).fit(lazy, y)
     assert content(model) == content(expected)
@@ -162,8 +168,10 @@ def test_without_a_cluster_the_remedy_is_named() -> None:
 
 
 def _kill_when_saved(path: Any, pid: int) -> None:
-    end = time.monotonic() + 60
-    while not path.exists() and time.monotonic() < end:
+    end, seen = time.monotonic() + 60, set()
+    while len(seen) < 3 and time.monotonic() < end:
+        if path.exists():
+            seen.add(path.stat().st_mtime_ns)
         time.sleep(0.01)
     os.kill(pid, signal.SIGKILL)
 
@@ -171,13 +179,13 @@ def _kill_when_saved(path: Any, pid: int) -> None:
 @pytest.mark.parametrize("n_workers", [2, pytest.param(4, marks=pytest.mark.long)])
 def test_a_lost_worker_and_its_remedy(table: Any, tmp_path: Any, n_workers: int) -> None:
     X, y = table[0][:N], table[1][:N]
-    options = {**OPTIONS, "n_burn": 150, "n_chains": 1}
+    options = {**OPTIONS, "n_burn": 100, "n_chains": 1}
     path = tmp_path / "fit.ckpt"
-    saved = {"checkpoint": path, "checkpoint_every": 5}
+    saved = {"checkpoint": path, "checkpoint_every": 10}
     expected = ObliqueBARTRegressor(**options).fit(X, y)
     with (
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+            n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=":0"
         ) as cluster,
         Client(cluster) as client,
     ):
