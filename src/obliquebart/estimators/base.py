@@ -195,7 +195,9 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
-            NumPy, pandas, polars, PyArrow or any other table that narwhals supports.
+            NumPy, pandas, polars, PyArrow or any other table that narwhals supports. A regressor
+            with ``noise="constant"`` also takes a Dask array or data frame, whose rows then stay on
+            the workers of the cluster.
         y : array-like of shape (n,)
             Finite numbers for a regressor; text, integers or booleans for a classifier. For
             survival, events and times, or limits, in two columns.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 from urllib.parse import urlsplit
@@ -49,11 +49,9 @@ def start_meeting(address: str, n_workers: int) -> Meeting:
 
 
 def _wait(tracker: Any) -> None:
-    error = import_module("xgboost.core").XGBoostError
-    try:
+    # If a worker is lost, the others notice and say so.
+    with suppress(import_module("xgboost.core").XGBoostError, ValueError):
         tracker.wait_for()
-    except (error, ValueError):
-        pass  # the workers notice that one of them is lost, and say so
 
 
 @contextmanager
@@ -72,10 +70,9 @@ def connected(meeting: Meeting | None, worker: int) -> Iterator[AddUp]:
     try:
         yield _sum_of(collective)
     finally:
-        try:
+        # A connection that broke cannot be closed in good order.
+        with suppress(import_module("xgboost.core").XGBoostError):
             collective.finalize()
-        except import_module("xgboost.core").XGBoostError:
-            pass  # a connection that broke cannot be closed in good order
 
 
 def _alone(values: NDArray[np.float64]) -> None:

@@ -44,7 +44,7 @@ class Placement:
         self.client = table.client
         self.table = table
         self.name = f"obliquebart-{uuid.uuid4().hex}"
-        addresses = sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        addresses = sorted(self.client.nthreads())
         self.first_rows = first_rows(table.n_rows, len(addresses))
         self.workers: list[str] = addresses[: len(self.first_rows)]
         order = remote_row_order(table, outcome.likelihood.order_key(outcome))
@@ -85,7 +85,7 @@ class Placement:
     def tell_those_left(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Call a function on the workers that are there, to tidy up: errors do not matter."""
         with contextlib.suppress(Exception):
-            there = self.client.scheduler_info(n_workers=-1)["workers"]
+            there = self.client.nthreads()
             left = [address for address in self.workers if address in there]
             self.client.run(function, *arguments, workers=left, on_error="ignore")
 
@@ -149,7 +149,7 @@ class Placement:
         self.client.gather(tasks)
 
     def _lost_workers(self) -> list[str]:
-        there = self.client.scheduler_info(n_workers=-1)["workers"]
+        there = self.client.nthreads()
         return [address for address in self.workers if address not in there]
 
 

@@ -102,7 +102,7 @@ def keys_of(table: EncodedTable, outcomes: NDArray[np.float64]) -> Keys:
 
 
 class WorkerChain:
-    """This worker's share of a chain, in a thread of its own."""
+    """A worker's share of a chain, in a thread of its own."""
 
     def __init__(self, request: ChainRequest, part: Part, n_threads: int) -> None:
         self._request, self._part = request, part
@@ -129,16 +129,16 @@ class WorkerChain:
             with connected(request.meeting, part.place.worker) as add_up:
                 sampler = part.sampler(self._settings, request.seed, request.chain, add_up)
                 while (entry := self._calls.get()) is not None:
-                    _answer(entry[1], lambda call=entry[0]: call(sampler))
-        except Exception as error:  # noqa: BLE001 - the client must hear of it
+                    _answer(*entry, sampler)
+        except Exception as error:
             while (entry := self._calls.get()) is not None:
                 entry[1].set_exception(error)
 
 
-def _answer(future: Future[Any], call: Callable[[], Any]) -> None:
+def _answer(call: Callable[[Any], Any], future: Future[Any], sampler: Any) -> None:
     try:
-        future.set_result(call())
-    except Exception as error:  # noqa: BLE001 - it is raised where the client waits
+        future.set_result(call(sampler))
+    except Exception as error:
         future.set_exception(error)
 
 

@@ -335,14 +335,13 @@ def fit_column(
     if is_category(role):
         factor = column.factor()
         n_rows = len(factor.codes)
-        doubts: list[str] = []
+        doubt = None
         if role == "found" and column.kind == "text":
             _check_not_free_text(column, len(factor.values), n_rows)
-            doubts = _doubts_about_text(column.name, factor.values, n_rows)
+            doubt = _doubt_about_text(column.name, factor.values, n_rows)
         levels = LevelTable.fit(factor)
-        read = ReadColumn(
-            levels, *doubts, has_other_dates=bool(doubts) and _are_other_dates(column)
-        )
+        has_other_dates = doubt is not None and _are_other_dates(column)
+        read = ReadColumn(levels, doubt, has_other_dates)
         return read, levels.codes(factor, column.name)[0]
     values = _values(column, is_date=role == "date")
     scale = ColumnScale.fit(values, feature_scaling, limits, is_date=role == "date")
@@ -412,22 +411,22 @@ def _are_other_dates(column: Column) -> bool:
     )
 
 
-def _doubts_about_text(name: str, values: Iterable[Any], n_rows: int) -> list[str]:
-    """Return a sentence if a text column is unlikely to be categorical, else nothing."""
+def _doubt_about_text(name: str, values: Iterable[Any], n_rows: int) -> str | None:
+    """Return a sentence if a text column is unlikely to be categorical."""
     levels = [str(value) for value in values]
     if len(levels) <= MIN_DOUBTFUL_LEVELS:
-        return []
+        return None
     if all(map(DATE.fullmatch, levels)):
-        return [
+        return (
             f"Column {name!r} looks like dates written as text. As {len(levels)} levels they "
             "have no order, and every new date is an unseen level."
-        ]
+        )
     if len(levels) > n_rows // 2:
-        return [
+        return (
             f"Column {name!r} has {len(levels)} distinct values in {n_rows} rows. Most levels "
             "occur only once, so the model cannot learn from them."
-        ]
-    return []
+        )
+    return None
 
 
 def _are_row_numbers(name: str, values: NDArray[np.float64]) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -26,7 +27,7 @@ def column_roles(table: Table, categorical_features: Any, dates: Dates = None) -
     ['declared', 'found', 'date']
     """
     choices = column_choices(table, categorical_features, dates)
-    return [choice.role(lambda j=j: table.column(j)) for j, choice in enumerate(choices)]
+    return [choice.role(partial(table.column, j)) for j, choice in enumerate(choices)]
 
 
 def is_category(role: Role) -> bool:

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from helpers.workers import ThreadCollective, on_workers
 
+from helpers.workers import ThreadCollective, on_workers
 from obliquebart import _core
 from obliquebart.sampling.workers import first_rows
 
@@ -118,7 +118,7 @@ def test_a_likelihood_that_needs_all_rows_says_so(columns: Any, y: Any) -> None:
 
 
 def test_an_error_of_the_collective_reaches_python(columns: Any, y: Any) -> None:
-    def fail(values: Any) -> None:
+    def fail(_: Any) -> None:
         raise ConnectionError("gone")
 
     data = _core.Data(*columns).as_part(0, N, [False, False, True, False])
