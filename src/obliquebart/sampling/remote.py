@@ -8,9 +8,11 @@ collects draws and states: a chain here looks like one of this process.
 from __future__ import annotations
 
 import contextlib
+import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, wait
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -33,6 +35,8 @@ from obliquebart.table.remote import RemoteTable, as_table, rows_of
 # How long workers sweep before the client looks at them: a chain that is stopped does not stop
 # before.
 STAGE_SECONDS = 0.5
+# How often to look whether all workers are there.
+LOOK_SECONDS = 1.0
 # How long to wait for the scheduler to notice that a worker is gone.
 NOTICE_SECONDS = 10.0
 
@@ -117,8 +121,13 @@ class Placement:
     def ask(self, function: Callable[..., Any], *arguments: Any, only: int | None = None) -> Any:
         """Call a function on the workers at the same time; return their answers in order."""
         workers = self.workers if only is None else [self.workers[only]]
+        # Those that wait for a lost one answer late.
         with self._watched():
-            answers = self.client.run(function, *arguments, workers=workers)
+            call = _in_background(lambda: self.client.run(function, *arguments, workers=workers))
+            while not wait([call], LOOK_SECONDS).done:
+                if self._lost_workers():
+                    raise ConnectionError("a worker is gone")
+            answers = call.result()
         return [answers[address] for address in workers]
 
     @contextlib.contextmanager
@@ -143,7 +152,7 @@ class Placement:
         distributed = import_module("distributed")
         while not all(task.done() for task in tasks):
             with contextlib.suppress(distributed.TimeoutError):
-                distributed.wait(tasks, timeout=1.0)
+                distributed.wait(tasks, timeout=LOOK_SECONDS)
             if self._lost_workers():
                 raise ConnectionError("a worker is gone")
         self.client.gather(tasks)
@@ -151,6 +160,20 @@ class Placement:
     def _lost_workers(self) -> list[str]:
         there = self.client.nthreads()
         return [address for address in self.workers if address not in there]
+
+
+def _in_background(call: Callable[[], Any]) -> Future[Any]:
+    """Call a function in a thread that may be left behind."""
+    future: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except Exception as error:
+            future.set_exception(error)
+
+    threading.Thread(target=work, name="obliquebart", daemon=True).start()
+    return future
 
 
 class RemoteChain:

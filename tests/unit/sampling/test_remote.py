@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 from typing import Any
@@ -27,10 +28,11 @@ from obliquebart import (
     ObliqueBARTRegressor,
     directions,
 )
-from obliquebart.exceptions import WorkerLostError
+from obliquebart.exceptions import TimeLimitWarning, WorkerLostError
 from obliquebart.files import model_file
 from obliquebart.model import parameters, remote_order
 from obliquebart.model.parameters import SweepCost
+from obliquebart.sampling.collective import start_meeting
 
 # Without an estimate of the noise, which takes longer than all else.
 OPTIONS: dict[str, Any] = {
@@ -201,3 +203,18 @@ def test_a_lost_worker_and_its_remedy(table: Any, tmp_path: Any, n_workers: int)
         client.wait_for_workers(n_workers - 1)
         model = ObliqueBARTRegressor(**options).fit(lazy, y, **saved)
     assert content(model) == content(expected)
+
+
+@pytest.mark.usefixtures("client")
+def test_a_time_limit_ends_chains_on_workers(table: Any) -> None:
+    lazy = dd.from_pandas(table[0][:N], npartitions=3)
+    model = ObliqueBARTRegressor(**{**OPTIONS, "n_draws": 1_000_000, "n_chains": 1})
+    with pytest.warns(TimeLimitWarning):
+        model.fit(lazy, table[1][:N], max_seconds=2.0)
+    assert 0 < model.posterior_.n_draws < 1_000_000
+
+
+def test_without_xgboost_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "xgboost.collective", None)
+    with pytest.raises(ImportError, match=r"obliquebart\[dask\]"):
+        start_meeting("tcp://127.0.0.1:0", 2)
