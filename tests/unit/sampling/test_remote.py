@@ -155,20 +155,6 @@ def test_faults_of_columns_are_named() -> None:
         ObliqueBARTRegressor(**OPTIONS).fit(dd.from_pandas(frame, npartitions=2), np.arange(40.0))
 
 
-def test_without_a_cluster_the_remedy_is_named() -> None:
-    lazy = da.from_array(np.zeros((20, 2)), chunks=10)
-    script = "dask.distributed.Client"
-    with pytest.MonkeyPatch.context() as patch:
-        import distributed
-
-        def none() -> Any:
-            raise ValueError("No global client found")
-
-        patch.setattr(distributed, "get_client", none)
-        with pytest.raises(ValueError, match=script):
-            ObliqueBARTRegressor(**OPTIONS).fit(lazy, np.arange(20.0))
-
-
 def _kill_when_saved(path: Any, pid: int) -> None:
     end, seen = time.monotonic() + 60, set()
     while len(seen) < 3 and time.monotonic() < end:
