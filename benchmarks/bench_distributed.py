@@ -1,8 +1,8 @@
 """From how many rows on do several workers pay, and what does the latency of the network cost?
 
-Workers are processes of this machine with `--threads` threads each; they exchange sums by XGBoost's
-collective, as `fit` on a Dask collection does. A sum over the workers can be delayed, as if the
-network were slower. One process with as many threads as a worker has does the same sweeps; the
+Workers are processes of this machine with `--threads` threads each. They exchange sums over
+loopback, as those of `fit` on a Dask collection do. A sum over the workers can be delayed, as if
+the network were slower. One process with as many threads as a worker has does the same sweeps; the
 draws must have the same bits.
 
     python bench_distributed.py            some minutes
@@ -77,7 +77,19 @@ class Counted:
         self.seconds += time.perf_counter() - start
 
 
-def run_worker(task: Task, rows: Rows, meeting: Any, results: Any) -> None:
+def meet(rows: Rows, meetings: Any) -> Any:
+    """Return where the workers meet; the first one tells the others."""
+    if len(rows.starts) == 1:
+        return None
+    if rows.worker > 0:
+        return meetings.get()
+    meeting = start_meeting("tcp://127.0.0.1:0", len(rows.starts))
+    for _ in rows.starts[1:]:
+        meetings.put(meeting)
+    return meeting
+
+
+def run_worker(task: Task, rows: Rows, meetings: Any, results: Any) -> None:
     """Sweep with each latency, and report what it took."""
     first = rows.starts[rows.worker]
     data = _core.Data(rows.x, np.empty((0, len(rows.y)), np.uint32), [])
@@ -87,7 +99,7 @@ def run_worker(task: Task, rows: Rows, meeting: Any, results: Any) -> None:
     prior = calibrate(hyper, LIKELIHOODS["gaussian"].encode(friedman(2000).y), len(rows.x))
     prior.n_threads = task.n_threads
     found = []
-    with connected(meeting, rows.worker) as add_up:
+    with connected(meet(rows, meetings), rows.worker) as add_up:
         collective = Counted(add_up)
         workers = _core.Workers(rows.starts, task.n, rows.worker, collective)
         chain = _core.Sampler(part, rows.y, None, prior, 0, 0, workers)
@@ -123,16 +135,15 @@ def run_workers(task: Task, n_workers: int) -> tuple[list[dict[str, Any]], str]:
         x, y = x[:, order], y[order]
     starts = first_rows(task.n, n_workers)
     ends = [*starts[1:], task.n]
-    meeting = start_meeting("tcp://127.0.0.1:0", len(starts)) if len(starts) > 1 else None
     context = multiprocessing.get_context("spawn")
-    results = context.SimpleQueue()
+    meetings, results = context.SimpleQueue(), context.SimpleQueue()
     processes = [
         context.Process(
             target=run_worker,
             args=(
                 task,
                 Rows(np.ascontiguousarray(x[:, first:end]), y[first:end], starts, w),
-                meeting,
+                meetings,
                 results,
             ),
         )

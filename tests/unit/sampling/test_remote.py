@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import threading
 import time
+from multiprocessing import AuthenticationError
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ import pytest
 
 pytest.importorskip("dask.dataframe", reason="Dask is optional")
 pytest.importorskip("distributed", reason="Dask is optional")
-pytest.importorskip("xgboost", reason="XGBoost is optional")
 
 import dask.array as da
 import dask.dataframe as dd
@@ -32,7 +31,7 @@ from obliquebart.exceptions import TimeLimitWarning, WorkerLostError
 from obliquebart.files import model_file
 from obliquebart.model import parameters, remote_order
 from obliquebart.model.parameters import SweepCost
-from obliquebart.sampling.collective import start_meeting
+from obliquebart.sampling.collective import connected, start_meeting
 
 # Without an estimate of the noise, which takes longer than all else.
 OPTIONS: dict[str, Any] = {
@@ -200,7 +199,48 @@ def test_a_time_limit_ends_chains_on_workers(table: Any) -> None:
     assert 0 < model.posterior_.n_draws < 1_000_000
 
 
-def test_without_xgboost_the_remedy_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "xgboost.collective", None)
-    with pytest.raises(ImportError, match=r"obliquebart\[dask\]"):
-        start_meeting("tcp://127.0.0.1:0", 2)
+def test_workers_that_are_out_of_step_or_gone_are_noticed() -> None:
+    meeting = start_meeting("tcp://127.0.0.1:0", 2)
+
+    def other(results: list[Any]) -> None:
+        with connected(meeting, 1) as add_up:
+            values = np.array([0.0, 2.0])
+            add_up(values)
+            results.append(values)
+            add_up(np.zeros(3))
+
+    results: list[Any] = []
+    thread = threading.Thread(target=_silenced, args=(other, results))
+    thread.start()
+    with connected(meeting, 0) as add_up:
+        values = np.array([1.0, 0.0])
+        add_up(values)
+        with pytest.raises(ConnectionError, match="same place"):
+            add_up(np.zeros(4))
+    thread.join()
+    assert values.tolist() == [1.0, 2.0]
+    assert results[0].tolist() == [1.0, 2.0]
+    assert "another worker is gone" in str(results[1])
+
+
+def test_strangers_are_turned_away() -> None:
+    meeting = start_meeting("tcp://127.0.0.1:0", 2)
+
+    def stranger(_: list[Any]) -> None:
+        with connected(meeting._replace(key=b"another"), 1):
+            pass
+
+    results: list[Any] = []
+    thread = threading.Thread(target=_silenced, args=(stranger, results))
+    thread.start()
+    with pytest.raises(AuthenticationError), connected(meeting, 0):
+        pass
+    thread.join()
+    assert isinstance(results[0], (AuthenticationError, EOFError, OSError))
+
+
+def _silenced(work: Any, results: list[Any]) -> None:
+    try:
+        work(results)
+    except Exception as error:
+        results.append(error)
