@@ -1,15 +1,17 @@
 """How workers add up their sums: all send theirs to the first worker, which sends back the total.
 
-The messages are those of `multiprocessing.connection`, over TCP; docs/decisions/0016-distributed.md
+They meet by the handshake of `multiprocessing.connection`. docs/decisions/0016-distributed.md
 compares this with other collectives.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import socket
 import struct
+import time
 from collections.abc import Callable, Iterator
 from multiprocessing.connection import Connection, answer_challenge, deliver_challenge
 from typing import NamedTuple
@@ -21,6 +23,9 @@ from numpy.typing import NDArray
 # Adds up an array over all workers, in place.
 AddUp = Callable[[NDArray[np.float64]], None]
 
+GONE = "another worker is gone"
+# How long to look for an answer before the thread sleeps.
+LOOK_SECONDS = 2e-4
 # A worker that is silent for so long is lost. Between two sums there is the work on one tree.
 SILENT_SECONDS = 120
 
@@ -61,69 +66,84 @@ def connected(meeting: Meeting | None, worker: int) -> Iterator[AddUp]:
     with contextlib.ExitStack() as stack:
         if worker == 0:
             door = stack.enter_context(_DOORS.pop(meeting.port))
-            others = [
-                stack.enter_context(_welcome(door.accept()[0], meeting.key))
-                for _ in range(meeting.n_workers - 1)
-            ]
+            others = [stack.enter_context(door.accept()[0]) for _ in range(meeting.n_workers - 1)]
+            for other in others:
+                _welcome(other, meeting.key)
             yield _sum_here(others)
         else:
             address = (meeting.host, meeting.port)
-            caller = socket.create_connection(address, timeout=SILENT_SECONDS)
-            yield _sum_there(stack.enter_context(_introduce(caller, meeting.key)))
+            first = stack.enter_context(socket.create_connection(address, SILENT_SECONDS))
+            _introduce(first, meeting.key)
+            yield _sum_there(first)
 
 
-def _welcome(caller: socket.socket, key: bytes) -> Connection:
-    connection = _connection(caller)
-    deliver_challenge(connection, key)
-    answer_challenge(connection, key)
-    return connection
+def _welcome(caller: socket.socket, key: bytes) -> None:
+    with _connection(caller) as connection:
+        deliver_challenge(connection, key)
+        answer_challenge(connection, key)
 
 
-def _introduce(caller: socket.socket, key: bytes) -> Connection:
-    connection = _connection(caller)
-    answer_challenge(connection, key)
-    deliver_challenge(connection, key)
-    return connection
+def _introduce(caller: socket.socket, key: bytes) -> None:
+    with _connection(caller) as connection:
+        answer_challenge(connection, key)
+        deliver_challenge(connection, key)
 
 
 def _connection(caller: socket.socket) -> Connection:
-    """Return a connection that sends at once, and on which nobody waits for ever."""
+    """Let a socket send at once, and wait for ever for nothing; return it for the handshake."""
     caller.setblocking(True)
     caller.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     limit = struct.pack("ll", SILENT_SECONDS, 0)
     caller.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
     caller.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
-    return Connection(caller.detach())
+    return Connection(os.dup(caller.fileno()))
 
 
 def _alone(values: NDArray[np.float64]) -> None:
     """Leave the values of the only worker as they are."""
 
 
-def _sum_here(others: list[Connection]) -> AddUp:
+def _sum_here(others: list[socket.socket]) -> AddUp:
     def add_up(values: NDArray[np.float64]) -> None:
         theirs = np.empty_like(values)
         for other in others:
             _receive(other, theirs)
             values += theirs
         for other in others:
-            other.send_bytes(values.data)
+            _send(other, values)
 
     return add_up
 
 
-def _sum_there(first: Connection) -> AddUp:
+def _sum_there(first: socket.socket) -> AddUp:
     def add_up(values: NDArray[np.float64]) -> None:
-        first.send_bytes(values.data)
+        _send(first, values)
         _receive(first, values)
 
     return add_up
 
 
-def _receive(other: Connection, values: NDArray[np.float64]) -> None:
+def _send(other: socket.socket, values: NDArray[np.float64]) -> None:
     try:
-        n_bytes = other.recv_bytes_into(values.data.cast("B"))
-    except (EOFError, OSError) as error:
-        raise ConnectionError("another worker is gone") from error
-    if n_bytes != values.nbytes:
-        raise ConnectionError("the workers are not at the same place of a chain")
+        other.sendall(values.data)
+    except OSError as error:
+        raise ConnectionError(GONE) from error
+
+
+def _receive(other: socket.socket, values: NDArray[np.float64]) -> None:
+    """Read an array. To fall asleep and wake up takes longer than most waits, so look first."""
+    left = values.data.cast("B")
+    end = time.perf_counter() + LOOK_SECONDS
+    while len(left) > 0:
+        flags = socket.MSG_DONTWAIT if time.perf_counter() < end else 0
+        try:
+            n_bytes = other.recv_into(left, 0, flags)
+        except BlockingIOError as error:
+            if flags:
+                continue
+            raise ConnectionError(GONE) from error  # it was silent for too long
+        except OSError as error:
+            raise ConnectionError(GONE) from error
+        if n_bytes == 0:
+            raise ConnectionError(GONE)
+        left = left[n_bytes:]
