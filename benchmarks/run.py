@@ -19,7 +19,7 @@ from table import print_table
 
 # In the order of the page. The paper's numbers are no timing and take hours: paper_numbers.py.
 QUESTIONS = ("tables", "sweep", "pymc", "small_n", "rows", "columns", "rules", "threads", "probit")
-QUESTIONS += ("predict", "fit", "memory", "simd", "accuracy", "mixing")
+QUESTIONS += ("predict", "fit", "memory", "simd", "accuracy", "mixing", "distributed")
 QUICK_RESULTS = Path(__file__).parents[1] / "build" / "bench-results"
 
 

@@ -113,6 +113,11 @@ struct FitRows {
   const float* residual;
   const float* weight;  // or null
   const double* target;
+
+  // The rows after the first ones.
+  FitRows from(std::int64_t row) const {
+    return {residual + row, weight != nullptr ? weight + row : nullptr, target + row};
+  }
 };
 
 // Sums over the rows of targets t, residuals r and f = t - r.

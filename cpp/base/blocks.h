@@ -10,6 +10,11 @@ inline constexpr std::int64_t kGroupRows = 64;
 inline constexpr std::int64_t kBlockRows = 1024;
 inline constexpr std::int64_t kBlockGroups = kBlockRows / kGroupRows;
 
+// Neighbouring blocks, up to `last`.
+struct BlockRange {
+  std::int64_t first, last;
+};
+
 inline constexpr std::int64_t count_blocks(std::int64_t n_groups) {
   return (n_groups + kBlockGroups - 1) / kBlockGroups;
 }

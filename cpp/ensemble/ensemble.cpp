@@ -79,7 +79,7 @@ Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, Backend* wh
     : data(table.without_last(given.hidden_columns)),
       settings(given),
       backend(where),
-      trees(static_cast<std::size_t>(settings.n_trees), Tree(data.n_rows())),
+      trees(static_cast<std::size_t>(settings.n_trees), Tree(data.n_rows_in_all())),
       leaf_sd(settings.leaf.leaf_sd),
       direction_weights(first_direction_weights(settings.rules.directions)),
       changed(trees.size(), 1),
@@ -118,7 +118,7 @@ Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, Backend* wh
 
 std::int64_t Ensemble::most_leaves() const {
   if (settings.min_samples_leaf == 0) return kMaxLeaves;
-  return std::clamp<std::int64_t>(data.n_rows() / settings.min_samples_leaf, 1, kMaxLeaves);
+  return std::clamp<std::int64_t>(data.n_rows_in_all() / settings.min_samples_leaf, 1, kMaxLeaves);
 }
 
 // Room for whatever a sweep may need, so that it does not allocate. What has no small bound, the
@@ -377,7 +377,7 @@ void Ensemble::rebuild_codes(const std::vector<std::uint8_t>& wanted) {
   for (std::size_t k = 0; k < chosen.size(); ++k) {
     Tree& tree = trees[chosen[k]];
     std::size_t t = first_task[k];
-    tree.node(0).n_rows = data.n_rows();
+    tree.node(0).n_rows = data.n_rows_in_all();
     tree.for_each_decision([&](int i) {
       const std::int64_t n_right = counts[t++].of_left;
       tree.node(tree.node(i).right).n_rows = n_right;
@@ -428,7 +428,8 @@ void Ensemble::check(std::vector<std::string>& problems) const {
     for (int c = 0; c < tree.n_leaves(); ++c) {
       const Node& leaf = tree.leaf_node(c);
       if (!leaf.is_leaf() || leaf.code != c) add("leaf codes are not compact");
-      if (leaf.n_rows != count[static_cast<std::size_t>(c)]) add("a leaf's row count is stale");
+      if (!data.is_part() && leaf.n_rows != count[static_cast<std::size_t>(c)])
+        add("a leaf's row count is stale");
       if (!tree.is_root_only() && leaf.n_rows < settings.min_samples_leaf)
         add("a leaf has too few rows");
     }

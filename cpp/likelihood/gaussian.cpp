@@ -14,11 +14,12 @@ class Gaussian final : public Likelihood {
   }
 
   bool reads_rows() const override { return false; }
+  bool works_on_parts() const override { return true; }
 
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (settings().sigma_fixed) return;
     const Ensemble& f = ensembles[0];
-    sigma = draw_sigma(static_cast<double>(f.data.n_rows()), f.weighted_squares(), rng);
+    sigma = draw_sigma(static_cast<double>(f.data.n_rows_in_all()), f.weighted_squares(), rng);
   }
 };
 

@@ -67,6 +67,10 @@ class Likelihood {
   // likelihood that has one says so.
   virtual void set_weights(const double* weights, Ensembles& ensembles);
 
+  // Whether it can have some rows of a table while other workers have the others: it must then draw
+  // what they draw.
+  virtual bool works_on_parts() const { return false; }
+
   // How many numbers an outcome has, such as the two limits of an interval.
   virtual std::size_t n_columns() const { return 1; }
 

@@ -16,11 +16,17 @@ class StudentT : public Likelihood {
   StudentT(const Data& data, const Settings& settings)
       : Likelihood(settings.likelihood),
         df_(even_df(settings.likelihood.required("df"))),
+        first_row_(static_cast<std::size_t>(data.first_row())),
+        n_rows_in_all_(static_cast<std::size_t>(data.n_rows_in_all())),
         given_(static_cast<std::size_t>(data.n_rows()), 1.0) {}
   StudentT(const Data& data, const Settings& settings, double df)
       : Likelihood(settings.likelihood),
         df_(df),
+        first_row_(static_cast<std::size_t>(data.first_row())),
+        n_rows_in_all_(static_cast<std::size_t>(data.n_rows_in_all())),
         given_(static_cast<std::size_t>(data.n_rows()), 1.0) {}
+
+  bool works_on_parts() const override { return true; }
 
   void set_weights(const double* weights, Ensembles&) override {
     std::copy_n(weights, given_.size(), given_.begin());
@@ -38,8 +44,12 @@ class StudentT : public Likelihood {
     float* weight = ensembles[0].weight.data();
     const float* residual = ensembles[0].residual.data();
     const GammaShape shape(0.5 * (OBART_BUG(t_shape_without_row) ? df_ : df_ + 1.0));
+    // Those of rows elsewhere are drawn, too: the draws that follow are the same for all workers.
+    for (std::size_t row = 0; row < first_row_; ++row) rng.gamma(shape);
     for (std::size_t row = 0; row < given_.size(); ++row)
       weight[row] = static_cast<float>(rng.gamma(shape));
+    for (std::size_t row = first_row_ + given_.size(); row < n_rows_in_all_; ++row)
+      rng.gamma(shape);
     const double scale = 1.0 / (sigma * sigma);
     for (std::size_t row = 0; row < given_.size(); ++row) {
       const auto r = static_cast<double>(residual[row]);
@@ -51,13 +61,14 @@ class StudentT : public Likelihood {
 
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (settings().sigma_fixed) return;
-    sigma = draw_sigma(static_cast<double>(given_.size()), ensembles[0].weighted_squares(), rng);
+    sigma = draw_sigma(static_cast<double>(n_rows_in_all_), ensembles[0].weighted_squares(), rng);
   }
 
   std::vector<NamedScale> scales() const override { return {{"df", df_}}; }
 
  protected:
   double df_;
+  std::size_t first_row_, n_rows_in_all_;
   std::vector<double> given_;  // the user's weights
 };
 
@@ -65,6 +76,8 @@ class LearnedT final : public StudentT {
  public:
   LearnedT(const Data& data, const Settings& settings)
       : StudentT(data, settings, LearnedDf::kFirst), learned_(settings.likelihood) {}
+
+  bool works_on_parts() const override { return false; }
 
   double draw_prior_sigma(Rng& rng) const override {
     return settings().sigma_fixed ? settings().sigma

@@ -24,6 +24,7 @@ class Data {
        const std::uint32_t* x_cat, std::vector<std::uint32_t> n_levels,
        const std::int64_t* order = nullptr)
       : n_rows_(n_rows),
+        n_rows_in_all_(n_rows),
         n_padded_((n_rows + kGroupRows - 1) / kGroupRows * kGroupRows),
         stride_(n_padded_ + kLineFloats),
         p_cont_(p_cont),
@@ -76,7 +77,24 @@ class Data {
     return data;
   }
 
+  // The same rows as a part of a larger table, whose other rows are elsewhere: the number of its
+  // first row there, of all rows, and the columns in which some row has no value.
+  Data as_part(std::int64_t first_row, std::int64_t n_rows_in_all,
+               std::vector<std::uint8_t> has_missing) const {
+    if (first_row < 0 || n_rows_in_all < first_row + n_rows_ ||
+        has_missing.size() != has_missing_.size())
+      throw std::invalid_argument("a part must lie within its table, and have its columns");
+    Data data(*this);
+    data.first_row_ = first_row;
+    data.n_rows_in_all_ = n_rows_in_all;
+    data.has_missing_ = std::move(has_missing);
+    return data;
+  }
+
   std::int64_t n_rows() const { return n_rows_; }
+  std::int64_t first_row() const { return first_row_; }
+  std::int64_t n_rows_in_all() const { return n_rows_in_all_; }  // where others are elsewhere, too
+  bool is_part() const { return n_rows_ < n_rows_in_all_; }
   std::int64_t n_padded() const { return n_padded_; }
   std::int64_t n_groups() const { return n_padded_ / kGroupRows; }
   std::int64_t n_blocks() const { return count_blocks(n_groups()); }
@@ -100,7 +118,8 @@ class Data {
   // A line of the cache more than a column has rows, or some numbers of rows would put the same
   // rows of all columns into the same few places of the cache.
   static constexpr std::int64_t kLineFloats = 16;
-  std::int64_t n_rows_, n_padded_, stride_, p_cont_, p_cont_of_table_, p_cat_;
+  std::int64_t first_row_ = 0;
+  std::int64_t n_rows_, n_rows_in_all_, n_padded_, stride_, p_cont_, p_cont_of_table_, p_cat_;
   Columns<float> cont_;
   Columns<std::uint32_t> cat_;
   std::vector<std::uint32_t> n_levels_;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 
+#include "backend/distributed/distributed_backend.h"
 #include "base/even_student_t.h"
 #include "base/simd.h"
 #include "draws/predict.h"
@@ -305,11 +306,72 @@ nb::dict counters_dict(const Sampler& sampler) {
   return out;
 }
 
+// ---- workers -----------------------------------------------------------------------------------
+
+// Calls a Python function, from the thread that runs the chain.
+class PythonCollective final : public Collective {
+ public:
+  explicit PythonCollective(nb::callable sum) : sum_(std::move(sum)) {}
+  void sum(std::span<double> values) override {
+    const nb::gil_scoped_acquire locked;
+    const nb::ndarray<nb::numpy, double, nb::ndim<1>> view(values.data(), {values.size()});
+    sum_(nb::cast(view, nb::rv_policy::reference));
+  }
+
+ private:
+  nb::callable sum_;
+};
+
+// One of the workers among which the rows of a chain are shared out.
+struct Workers {
+  Partition partition;
+  std::shared_ptr<Collective> collective;
+
+  void check(const Data& data) const {
+    if (data.n_rows() != partition.n_own_rows() || data.first_row() != partition.first_row() ||
+        data.n_rows_in_all() != partition.n_rows_in_all())
+      throw nb::value_error("data must be the worker's part of the table");
+  }
+};
+
+void bind_workers(nb::module_& m) {
+  nb::class_<Workers>(m, "Workers", "Who has which rows of a chain, and how sums are exchanged.")
+      .def(
+          "__init__",
+          [](Workers* self, const std::vector<std::int64_t>& first_rows, std::int64_t n_rows,
+             std::size_t worker, nb::callable sum) {
+            new (self) Workers{Partition(first_rows, n_rows, worker),
+                               std::make_shared<PythonCollective>(std::move(sum))};
+          },
+          "first_rows"_a, "n_rows"_a, "worker"_a, "sum"_a,
+          "The first row of each worker, a multiple of BLOCK_ROWS; the number of this one; and a "
+          "function that adds up an array over all workers, in place.");
+}
+
 void bind_sampler(nb::module_& m) {
   nb::class_<Control>(m, "Control", "Stops a run from another thread, and shows how far it is.")
       .def(nb::init<>())
       .def("stop", &Control::stop)
       .def_prop_ro("stopped", &Control::stopped)
+      .def(
+          "report",
+          [](Control& c, const nb::dict& now) {
+            Control::Snapshot snapshot;
+            for (const auto& [key, value] : now) {
+              const auto name = nb::cast<std::string>(key);
+              const auto number = nb::cast<double>(value);
+              if (name == "sweep")
+                snapshot.sweep = static_cast<std::int64_t>(number);
+              else if (name == "sigma")
+                snapshot.sigma = number;
+              else if (name == "acceptance")
+                snapshot.acceptance = number;
+              else
+                snapshot.scales.push_back({name, number});
+            }
+            c.report(std::move(snapshot));
+          },
+          "now"_a, "What `snapshot` returns, of a chain that runs elsewhere.")
       .def("snapshot", [](const Control& c) {
         nb::dict out;
         const Control::Snapshot now = c.snapshot();
@@ -325,13 +387,21 @@ void bind_sampler(nb::module_& m) {
           "__init__",
           [](Sampler* self, std::shared_ptr<Data> data, Outcomes y,
              std::optional<DoubleVector> weights, const Settings& settings, std::uint64_t seed,
-             std::uint64_t chain) {
+             std::uint64_t chain, const Workers* workers) {
             check_outcomes(*data, y, make_likelihood(*data, settings)->n_columns());
             if (weights) check_rows(*data, *weights, "weights");
-            new (self)
-                Sampler(data, y.data(), weights ? weights->data() : nullptr, settings, seed, chain);
+            std::unique_ptr<Backend> backend;
+            if (workers != nullptr) {
+              workers->check(*data);
+              backend = std::make_unique<DistributedBackend>(
+                  workers->partition, workers->collective,
+                  Threads{settings.n_threads, settings.threads_fixed});
+            }
+            new (self) Sampler(data, y.data(), weights ? weights->data() : nullptr, settings, seed,
+                               chain, std::move(backend));
           },
-          "data"_a, "y"_a, "weights"_a.none(), "settings"_a, "seed"_a, "chain"_a)
+          "data"_a, "y"_a, "weights"_a.none(), "settings"_a, "seed"_a, "chain"_a,
+          "workers"_a = nb::none())
       .def(
           "sweep",
           [](Sampler& s, std::int64_t n) {
@@ -343,6 +413,7 @@ void bind_sampler(nb::module_& m) {
       .def_prop_ro(
           "draws", [](const Sampler& s) { return s.draws(); }, nb::rv_policy::move)
       .def_prop_ro("trace", &trace_dict)
+      .def_prop_ro("n_sweeps", [](const Sampler& s) { return s.state().n_sweeps; })
       .def_prop_ro("counters", &counters_dict)
       .def_prop_rw(
           "sigma", [](const Sampler& s) { return s.state().sigma; },
@@ -455,11 +526,22 @@ NB_MODULE(_core, m) {
   nb::class_<Data>(m, "Data", "Columns shared by all chains.")
       .def(nb::new_(&make_data), "x_cont"_a, "x_cat"_a, "n_levels"_a, "order"_a = nb::none())
       .def_prop_ro("n_rows", &Data::n_rows)
+      .def(
+          "as_part",
+          [](const Data& data, std::int64_t first_row, std::int64_t n_rows_in_all,
+             const std::vector<bool>& has_missing) {
+            return std::make_shared<Data>(
+                data.as_part(first_row, n_rows_in_all, {has_missing.begin(), has_missing.end()}));
+          },
+          "first_row"_a, "n_rows_in_all"_a, "has_missing"_a,
+          "The same rows as a part of a table, whose other rows are elsewhere. A column may have "
+          "missing values there.")
       .def_prop_ro("p_cont", &Data::p_cont)
       .def_prop_ro("p_cat", &Data::p_cat);
   bind_settings(m);
   bind_draws(m);
   bind_replacements(m);
+  bind_workers(m);
   bind_sampler(m);
   bind_card(m);
   m.def(

@@ -12,7 +12,12 @@ bool is_sum(const EnsembleSettings& settings) {
 
 }  // namespace
 
-Backends::Backends(const Data& data, const Settings& settings) {
+Backends::Backends(const Data& data, const Settings& settings, std::unique_ptr<Backend> given) {
+  if (given != nullptr) {
+    by_ensemble_.assign(settings.ensembles.size(), given.get());
+    owned_.push_back(std::move(given));
+    return;
+  }
   Backend* cpu = nullptr;
   const Threads threads{settings.n_threads, settings.threads_fixed};
   const auto on_cpu = [&] {

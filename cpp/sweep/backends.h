@@ -12,7 +12,8 @@ namespace obart {
 
 class Backends {
  public:
-  Backends(const Data& data, const Settings& settings);
+  // With a backend that is given, all ensembles are on it.
+  Backends(const Data& data, const Settings& settings, std::unique_ptr<Backend> given);
 
   const std::vector<Backend*>& by_ensemble() const { return by_ensemble_; }
   bool is_elsewhere() const { return !elsewhere_.empty(); }

@@ -41,15 +41,19 @@ struct Acceptance {
 }  // namespace
 
 Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double* weights,
-                 const Settings& settings, std::uint64_t seed, std::uint64_t chain)
+                 const Settings& settings, std::uint64_t seed, std::uint64_t chain,
+                 std::unique_ptr<Backend> backend)
     : data_(std::move(data)),
       settings_(verified(settings)),
-      backends_(*data_, settings_),
+      backends_(*data_, settings_, std::move(backend)),
       state_(*data_, settings_, Rng(seed, chain), backends_.by_ensemble()),
       work_(make_workspaces(settings_)),
       last_seconds_(settings_.long_sweep),
       trace_(state_, work_) {
   if (data_->n_rows() == 0) throw std::invalid_argument("a chain needs at least one row");
+  if (data_->is_part() && !state_.likelihood->works_on_parts())
+    throw std::invalid_argument("the likelihood " + settings_.likelihood.name +
+                                " needs all rows in one place");
   if (weights != nullptr) state_.likelihood->set_weights(weights, state_.ensembles);
   for (const Ensemble& ensemble : state_.ensembles) {
     draws_.emplace_back(ensemble.settings.n_trees, data_->p_cont(), data_->n_levels());

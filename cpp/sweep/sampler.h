@@ -16,9 +16,11 @@ namespace obart {
 
 class Sampler {
  public:
-  // weights: or null; row i has variance sigma^2 / w_i.
+  // weights: or null; row i has variance sigma^2 / w_i. backend: where the rows are worked on, or
+  // null: that of the settings.
   Sampler(std::shared_ptr<const Data> data, const double* y, const double* weights,
-          const Settings& settings, std::uint64_t seed, std::uint64_t chain);
+          const Settings& settings, std::uint64_t seed, std::uint64_t chain,
+          std::unique_ptr<Backend> backend = nullptr);
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 

@@ -103,7 +103,7 @@ double draw_conjugate_scale(const Ensemble& ensemble, Rng& rng) {
 void update_leaf_sd(ChainState& state, std::size_t e) {
   Ensemble& ensemble = state.ensembles[e];
   const LeafSettings& prior = ensemble.settings.leaf;
-  const bool is_turn = ensemble.data.n_rows() <= state.likelihood->scaling().many_rows ||
+  const bool is_turn = ensemble.data.n_rows_in_all() <= state.likelihood->scaling().many_rows ||
                        state.n_sweeps % kScalingSweeps == 0;
   if (prior.scale_jointly && state.likelihood->can_scale(e) && is_turn) {
     const double factor = draw_factor(state, e);

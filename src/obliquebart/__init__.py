@@ -29,6 +29,7 @@ from obliquebart.exceptions import (
     ModelFileError,
     OverlapWarning,
     TimeLimitWarning,
+    WorkerLostError,
 )
 from obliquebart.files.model_file import load
 from obliquebart.posterior.posterior import Posterior
@@ -54,6 +55,7 @@ __all__ = [
     "RandomRotation",
     "TimeLimitWarning",
     "UnseenLevelWarning",
+    "WorkerLostError",
     "__version__",
     "average_difference",
     "load",

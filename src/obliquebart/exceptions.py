@@ -19,6 +19,10 @@ class ModelFileError(ValueError):
     """A model file or checkpoint cannot be used; the message says why."""
 
 
+class WorkerLostError(RuntimeError):
+    """A worker of a Dask cluster is gone, and with it some of the rows of a fit."""
+
+
 class CheckpointWarning(UserWarning):
     """A checkpoint could not be written; the fit continues, and the previous checkpoint is kept."""
 

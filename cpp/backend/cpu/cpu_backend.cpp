@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "backend/fit_sums.h"
 #include "base/math.h"
-#include "base/row_sums.h"
 
 namespace obart {
 
@@ -18,11 +18,12 @@ static constexpr double kMostLate = 5e-3;
 
 // ---- threads -----------------------------------------------------------------------------------
 
-CpuBackend::CpuBackend(std::int64_t n_rows, Threads threads)
+CpuBackend::CpuBackend(std::int64_t n_rows, Threads threads, std::vector<BlockRange> runs)
     : kernels_(cpu_kernels(chosen_simd())),
       n_rows_(n_rows),
       n_groups_((n_rows + kGroupRows - 1) / kGroupRows),
       n_blocks_(count_blocks(n_groups_)),
+      runs_(std::move(runs)),
       chooser_(n_blocks_, std::min(threads.most, usable_cores())),
       is_choosing_(!threads.fixed && chooser_.has_choice()),
       team_(threads.fixed ? threads.most : chooser_.most()),
@@ -211,7 +212,15 @@ PassSums CpuBackend::apply_and_sum(const PassTask& task) {
   if (is_weighted && weights_.size() < n_sums) weights_.resize(n_sums);
   const BlockSums by_block{sums_.data(), is_weighted ? weights_.data() : nullptr};
   const auto width = static_cast<std::int64_t>(n_cells);
-  if (team_.size() == 1) {
+  if (!runs_.empty()) {
+    for_shares([this, task, by_block](std::int64_t first, std::int64_t last) {
+      kernels_.apply_and_sum(task, by_block, first, last);
+    });
+    for (const BlockRange& run : runs_) {
+      add_in_pairs(sums_.data(), run.first, run.last, width);
+      if (is_weighted) add_in_pairs(weights_.data(), run.first, run.last, width);
+    }
+  } else if (team_.size() == 1) {
     kernels_.apply_and_sum(task, by_block, 0, n_blocks_);
     add_in_pairs(sums_.data(), 0, n_blocks_, width);
     if (is_weighted) add_in_pairs(weights_.data(), 0, n_blocks_, width);
@@ -268,21 +277,13 @@ void CpuBackend::scale_fit(const double* target, double factor, float* residual)
 
 double CpuBackend::weighted_squares(const FitRows& rows) {
   double total[1] = {};
-  sum_all_rows(total, [&](std::size_t row, int l, double (&lane)[1][kLanes]) {
-    const auto r = static_cast<double>(rows.residual[row]);
-    lane[0][l] += rows.weight != nullptr ? static_cast<double>(rows.weight[row]) * r * r : r * r;
-  });
+  sum_all_rows(total, AddSquares{rows});
   return total[0];
 }
 
 FitSums CpuBackend::fit_sums(const FitRows& rows) {
   double total[2] = {};
-  sum_all_rows(total, [&](std::size_t row, int l, double (&lane)[2][kLanes]) {
-    const double w = rows.weight != nullptr ? static_cast<double>(rows.weight[row]) : 1.0;
-    const double f = rows.target[row] - static_cast<double>(rows.residual[row]);
-    lane[0][l] += w * rows.target[row] * f;
-    lane[1][l] += w * f * f;
-  });
+  sum_all_rows(total, AddFit{rows});
   return {total[0], total[1]};
 }
 

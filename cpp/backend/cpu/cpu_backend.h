@@ -15,7 +15,9 @@ namespace obart {
 
 class CpuBackend final : public PassBackend {
  public:
-  CpuBackend(std::int64_t n_rows, Threads threads);
+  // Sums of `apply_and_sum` are added up within each run of blocks, and lie where those of the
+  // run's first block were; without runs there is one, of all blocks.
+  CpuBackend(std::int64_t n_rows, Threads threads, std::vector<BlockRange> runs = {});
 
   // Of the next work on the rows.
   std::int64_t n_threads() const { return team_.size(); }
@@ -70,6 +72,7 @@ class CpuBackend final : public PassBackend {
 
   const CpuKernels& kernels_;
   std::int64_t n_rows_, n_groups_, n_blocks_;
+  const std::vector<BlockRange> runs_;
   ThreadChooser chooser_;
   const bool is_choosing_;
   SweepWatch watch_;

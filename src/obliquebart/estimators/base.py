@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
 from obliquebart.estimators.arguments import FitOptions, RandomState, ReadData
+from obliquebart.estimators.collections import read_collection, require_in_memory
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.ending import Sampled, interrupted_words, warn_if_out_of_time
 from obliquebart.estimators.explaining import Explaining
@@ -46,8 +47,10 @@ from obliquebart.posterior.posterior import Posterior, equal_posteriors
 from obliquebart.posterior.rounds import TimeLimit, run_rounds
 from obliquebart.sampling.noise import estimate_noise, tails_to_try
 from obliquebart.sampling.progress import FitProgress
+from obliquebart.sampling.remote import is_placed, release
 from obliquebart.sampling.run import Run, RunRequest, new_seed, require_run_memory
 from obliquebart.table import Encoding
+from obliquebart.table.dask import computed, is_dask
 from obliquebart.validation import (
     check_choice,
     check_count,
@@ -63,6 +66,19 @@ Self = TypeVar("Self", bound="ObliqueBART")
 # The share of `max_seconds` for estimating the noise; without an estimate the prior is vague.
 NOISE_SHARE = 0.25
 _HYPERPARAMETERS = tuple(Hyperparameters.__dataclass_fields__)
+
+
+def _kept(problem: TrainingProblem) -> TrainingProblem | None:
+    """Return what a model keeps of its training data: nothing that is on a cluster."""
+    return None if is_placed(problem) else problem
+
+
+def _check_leaf_size(parameters: CheckedHyperparameters, n_rows: int) -> None:
+    if parameters.min_samples_leaf > n_rows:
+        raise ValueError(
+            f"min_samples_leaf={parameters.min_samples_leaf} is larger than the number of "
+            f"training rows ({n_rows})."
+        )
 
 
 class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimator):
@@ -107,6 +123,20 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         """Check and encode the arguments of `fit`."""
         owner = type(self).__name__
         likelihood = self._choose_likelihood(y)
+        if is_dask(X):
+            require_in_memory(X, owner, likelihood)
+            read = read_collection(
+                X,
+                y,
+                sample_weight,
+                likelihood,
+                parameters,
+                categorical_features=self.categorical_features,
+                dates=self.dates,
+                owner=owner,
+            )
+            _check_leaf_size(parameters, read.problem.table.n_rows)
+            return read
         rows, values, weights, more = likelihood.read(y, sample_weight, count_rows(X, owner))
         encoding, table = Encoding.fit_transform(
             X,
@@ -117,11 +147,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             rows=rows,
             owner=owner,
         )
-        if parameters.min_samples_leaf > table.n_rows:
-            raise ValueError(
-                f"min_samples_leaf={parameters.min_samples_leaf} is larger than the number of "
-                f"training rows ({table.n_rows})."
-            )
+        _check_leaf_size(parameters, table.n_rows)
         outcome = likelihood.encode(values, weights)
         if more:
             outcome = replace(outcome, more=more)
@@ -149,6 +175,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
 
     def _training_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
         """Encode data as `fit` does."""
+        require_in_memory(X, type(self).__name__, self._family)
         return self._read(self._checked_parameters()[0], X, y, sample_weight).problem
 
     @with_shared_parameters
@@ -168,7 +195,9 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         Parameters
         ----------
         X : array-like or data frame of shape (n, n_features)
-            NumPy, pandas, polars, PyArrow or any other table that narwhals supports.
+            NumPy, pandas, polars, PyArrow or any other table that narwhals supports. A regressor
+            with ``noise="constant"`` also takes a Dask array or data frame, whose rows then stay on
+            the workers of the cluster.
         y : array-like of shape (n,)
             Finite numbers for a regressor; text, integers or booleans for a classifier. For
             survival, events and times, or limits, in two columns.
@@ -199,6 +228,8 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             `cross_val_score`, `GridSearchCV` and scripts stop instead of scoring a shortened fit.
             In a notebook, the next cell can use the model; a script can catch the exception.
         """
+        require_in_memory(X, type(self).__name__, self._family)
+        y = computed(y)
         limit = None
         if max_seconds is not None:
             limit = TimeLimit.after(check_number("max_seconds", max_seconds, 0, math.inf))
@@ -238,7 +269,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                 posteriors=posteriors,
                 classes=outcome.classes,
                 n_draws=n_draws,
-                training=problem,
+                training=_kept(problem),
                 fingerprint=problem.fingerprint(),
                 class_weights=class_weights,
                 seconds=seconds,
@@ -314,7 +345,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             seconds += time.perf_counter() - start
         self._set_fitted(
             fitted._replace(
-                posteriors=posteriors, training=problem, n_draws=n_kept, seconds=seconds
+                posteriors=posteriors, training=_kept(problem), n_draws=n_kept, seconds=seconds
             )
         )
         sampled.raise_if_interrupted()
@@ -352,7 +383,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         n_posteriors = len(likelihood.titles(classes))
         n_parts = len(likelihood.labels(classes))
         first_round = length.first_round(n_parts)
-        require_run_memory(problem.table.n_rows, parameters.n_trees, first_round, n_parts)
+        require_run_memory(problem.table.n_rows_here, parameters.n_trees, first_round, n_parts)
         settings = [
             self._prior(parameters, problem.part(i), options.limit) for i in range(n_posteriors)
         ]
@@ -457,7 +488,10 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             FitProgress(self.progress, request.schedule.n_sweeps, shown, title)
             for title, request in zip(likelihood.titles(outcome.classes), requests, strict=True)
         ]
-        return run_rounds(requests, max_sweeps, self.n_jobs, progress, limit)
+        try:
+            return run_rounds(requests, max_sweeps, self.n_jobs, progress, limit)
+        finally:
+            release(problem)
 
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
         self._fitted = fitted

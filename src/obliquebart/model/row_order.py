@@ -7,6 +7,8 @@ split in halves repeatedly, at the median of the column that tells most about y,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -28,25 +30,51 @@ def row_order(
     Columns are encoded and of shape (columns, rows); y is what is to be explained, and decides
     which columns matter. The order is the same for the same data.
     """
-    n = len(y)
-    if n < FEWEST_ROWS or len(x_cont) + len(x_cat) == 0:
+    if not is_worth_ordering(len(y), len(x_cont) + len(x_cat)):
         return None
-    keys = [*x_cont, *(_mean_by_level(codes, y) for codes in x_cat)]
-    order = np.arange(n, dtype=np.int64)
-    parts = [(0, n)]
+    return order_by([*x_cont, *(mean_by_level(codes, y) for codes in x_cat)], y)
+
+
+def is_worth_ordering(n_rows: int, n_columns: int) -> bool:
+    """Say whether the given order may be too slow."""
+    return n_rows >= FEWEST_ROWS and n_columns > 0
+
+
+def order_by(keys: Sequence[NDArray[np.float32]], y: NDArray[np.float64]) -> NDArray[np.int64]:
+    """Return rows in the order that these keys give; there is one key per column."""
+    order = np.arange(len(y), dtype=np.int64)
+    parts = [(0, len(y))]
     while parts:
         first, last = parts.pop()
         rows = order[first:last]
-        sample = rows[:: max(1, len(rows) // SAMPLE)]
-        key = keys[_best_column(np.stack([key[sample] for key in keys]), y[sample])]
-        half = (len(rows) + BLOCK) // (2 * BLOCK) * BLOCK
-        order[first:last] = rows[np.argpartition(key[rows], half)]
-        middle = first + half
-        parts += [part for part in ((first, middle), (middle, last)) if part[1] - part[0] > BLOCK]
+        sample = sample_of(rows)
+        key = keys[best_column(np.stack([key[sample] for key in keys]), y[sample])]
+        order[first:last] = halved(key, rows)
+        parts += halves(first, last)
     return order
 
 
-def _best_column(x: NDArray[np.floating], y: NDArray[np.float64]) -> int:
+def sample_of(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of a part that choose its column."""
+    return rows[:: max(1, len(rows) // SAMPLE)]
+
+
+def halved(key: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the rows of a part, those with small keys first."""
+    return np.asarray(rows[np.argpartition(key[rows], _half(len(rows)))])
+
+
+def halves(first: int, last: int) -> list[tuple[int, int]]:
+    """Return the halves of a part, if they are to be halved again."""
+    middle = first + _half(last - first)
+    return [part for part in ((first, middle), (middle, last)) if part[1] - part[0] > BLOCK]
+
+
+def _half(n_rows: int) -> int:
+    return (n_rows + BLOCK) // (2 * BLOCK) * BLOCK
+
+
+def best_column(x: NDArray[np.floating], y: NDArray[np.float64]) -> int:
     """Return the column whose quarters differ most in their means of y.
 
     Quarters rather than halves, because a cut at the median shows nothing of a symmetric effect.
@@ -58,7 +86,7 @@ def _best_column(x: NDArray[np.floating], y: NDArray[np.float64]) -> int:
     return int(np.argmax(np.where(first == last, -1.0, means.var(axis=1))))
 
 
-def _mean_by_level(codes: NDArray[np.uint32], y: NDArray[np.float64]) -> NDArray[np.float32]:
+def mean_by_level(codes: NDArray[np.uint32], y: NDArray[np.float64]) -> NDArray[np.float32]:
     """Return the mean of y in the row's level."""
     _, level, n = np.unique(codes, return_inverse=True, return_counts=True)
     return (np.bincount(level, y) / n).astype(np.float32)[level]

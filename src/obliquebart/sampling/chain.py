@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
@@ -12,18 +12,12 @@ from numpy.typing import NDArray
 
 from obliquebart import _core
 from obliquebart.model.parameters import Schedule
-from obliquebart.model.training import CoreProblem
 
 # The kept draws of each ensemble of a chain; most models have one.
 Ensembles = tuple[_core.Draws, ...]
 Trace = dict[str, NDArray[np.float64]]
 # What `_core.Sampler.state` returns: arrays and numbers.
 State = dict[str, Any]
-
-
-def kept_by(sampler: _core.Sampler) -> Ensembles:
-    """Return the draws that a sampler has kept."""
-    return tuple(sampler.draws_of(e) for e in range(sampler.n_ensembles))
 
 
 class Chain(NamedTuple):
@@ -81,6 +75,37 @@ class Recorder(Protocol):
         """Write what has not been written yet."""
 
 
+class OpenChain(Protocol):
+    """A chain that is running, here or elsewhere."""
+
+    @property
+    def n_sweeps(self) -> int:
+        """Return the sweeps that the chain has done since it began."""
+
+    def run(self, n_burn: int, n_draws: int, control: _core.Control) -> None:
+        """Sweep; the draws of the last sweeps are kept."""
+
+    def start_from(self, state: State, kept: Sequence[_core.Draws]) -> None:
+        """Let the chain go on from a state, and append to these draws."""
+
+    def saved(self) -> tuple[Ensembles, Trace, State]:
+        """Return draws, trace and state."""
+
+
+class ChainSource(Protocol):
+    """A training problem whose chains can run."""
+
+    @property
+    def y(self) -> NDArray[np.float64]:
+        """The outcomes, in the engine's order."""
+
+    def open_chain(self, seed: int, chain: int) -> AbstractContextManager[OpenChain]:
+        """Return a chain at its start."""
+
+    def with_threads(self, n_threads: int) -> ChainSource:
+        """Return the same for a chain that may use so many threads of this process."""
+
+
 class ChainRunner:
     """Runs one chain, stage by stage, from its start to the end of the schedule.
 
@@ -125,7 +150,7 @@ class ChainRunner:
         """Say whether the chain has done all its sweeps."""
         return self._n_done == self._schedule.n_sweeps
 
-    def run(self, problem: CoreProblem, seconds: float | None = None) -> Chain:
+    def run(self, problem: ChainSource, seconds: float | None = None) -> Chain:
         """Run until the sweeps are done, the chain is stopped or the time is up; return it."""
         with self._stopped_after(seconds):
             return self._run_stages(problem)
@@ -143,22 +168,21 @@ class ChainRunner:
         finally:
             timer.cancel()
 
-    def _run_stages(self, problem: CoreProblem) -> Chain:
+    def _run_stages(self, problem: ChainSource) -> Chain:
         task, recorder, n_sweeps = self._task, self._recorder, self._schedule.n_sweeps
         if task.start is not None and self._n_done == n_sweeps:
             return task.start.chain
-        sampler = problem.sampler(task.seed, task.chain)
-        if task.start is not None:
-            # A target without latent variables is y, and is not kept with every chain.
-            sampler.set_state({"target": problem.y, **(task.start.chain.state or {})})
-            for e, draws in enumerate(task.start.chain.ensembles):
-                sampler.set_draws(draws, e)
-        while self._n_done < n_sweeps and not self._stopped:
-            stage = n_sweeps if recorder is None else recorder.stage(task.chain)
-            self._advance(sampler, min(self._n_done + stage, n_sweeps))
-            if recorder is not None and self._n_done < n_sweeps and not self._stopped:
-                recorder.visit(task.chain, lambda: self._so_far(sampler))
-        result = self._so_far(sampler)
+        with problem.open_chain(task.seed, task.chain) as chain:
+            if task.start is not None:
+                # A target without latent variables is y, and is not kept with every chain.
+                state = {"target": problem.y, **(task.start.chain.state or {})}
+                chain.start_from(state, task.start.chain.ensembles)
+            while self._n_done < n_sweeps and not self._stopped:
+                stage = n_sweeps if recorder is None else recorder.stage(task.chain)
+                self._advance(chain, min(self._n_done + stage, n_sweeps))
+                if recorder is not None and self._n_done < n_sweeps and not self._stopped:
+                    recorder.visit(task.chain, lambda: self._so_far(chain))
+            result = self._so_far(chain)
         if recorder is not None:
             recorder.keep(task.chain, result, finished=self.finished)
         return result
@@ -174,16 +198,16 @@ class ChainRunner:
             self._shown = snapshot
         return {**self._shown, "sweep": n_done + int(snapshot["sweep"])}
 
-    def _so_far(self, sampler: _core.Sampler) -> Chain:
-        new: Trace = sampler.trace
+    def _so_far(self, chain: OpenChain) -> Chain:
+        ensembles, new, state = chain.saved()
         old = {} if self.start is None else self.start.trace
         trace = {name: np.concatenate([old[name], new[name]]) for name in new} if old else new
-        return Chain(kept_by(sampler), trace, sampler.state())
+        return Chain(ensembles, trace, state)
 
-    def _advance(self, sampler: _core.Sampler, goal: int) -> None:
+    def _advance(self, chain: OpenChain, goal: int) -> None:
         """Sweep up to a point in the schedule, which may be between two kept sweeps."""
         schedule = self._schedule
-        origin = int(sampler.state()["n_sweeps"]) - self._n_done
+        origin = chain.n_sweeps - self._n_done
         while self._n_done < goal and not self._stopped:
             # In sweeps of the schedule; those before it leave their sigma in the burn-in's.
             next_kept = schedule.n_burn + (schedule.n_kept(self._n_done) + 1) * schedule.n_thin
@@ -191,10 +215,10 @@ class ChainRunner:
             if next_kept <= goal:
                 n_kept = 1 if schedule.n_thin > 1 else goal - next_kept + 1
             n_before = min(next_kept - 1, goal) - self._n_done
-            sampler.run(n_before, n_kept, 1, self._control())
+            chain.run(n_before, n_kept, self._control())
             self._n_done += n_before + n_kept
         if self._stopped:
-            self._n_done = int(sampler.state()["n_sweeps"]) - origin
+            self._n_done = chain.n_sweeps - origin
 
     def _control(self) -> _core.Control:
         """Return what stops the engine's next call, stopped if the chain is."""

@@ -20,6 +20,7 @@ from obliquebart.sampling.chain import (
     Chain,
     ChainProgress,
     ChainRunner,
+    ChainSource,
     ChainTask,
     Recorder,
     State,
@@ -27,6 +28,7 @@ from obliquebart.sampling.chain import (
 )
 from obliquebart.sampling.memory import require_memory
 from obliquebart.sampling.progress import FitProgress
+from obliquebart.sampling.remote import is_placed, remote_problem
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_seed, effective_jobs
 
@@ -91,12 +93,12 @@ def run(
     Chains that have kept no draw are left out.
     """
     require_run_memory(
-        request.problem.table.n_rows, n_trees_in_all(request.settings), request.schedule
+        request.problem.table.n_rows_here, n_trees_in_all(request.settings), request.schedule
     )
     jobs = effective_jobs(n_jobs)
     if seconds is not None:
         seconds /= math.ceil(request.schedule.n_chains / jobs)
-    if _wants_processes():
+    if _wants_processes() and not is_placed(request.problem):
         return _run_on_backend(request, jobs, seconds)
     return _run_in_threads(request, jobs, progress or FitProgress(False), seconds)
 
@@ -140,16 +142,18 @@ def _run_in_threads(
     request: RunRequest, jobs: int, progress: FitProgress, seconds: float | None
 ) -> Run:
     tasks, recorder = request.tasks, request.recorder
-    core = request.problem.to_core(request.settings)  # once: all chains read the same columns
+    source: ChainSource
+    if is_placed(request.problem):
+        source = remote_problem(request.problem, request.settings, min(jobs, len(tasks)))
+    else:  # once: all chains read the same columns
+        source = request.problem.to_core(request.settings)
     runners = [ChainRunner(task, recorder) for task in tasks]
     most_threads = threads_by_chain(jobs, len(tasks))
 
     def work(runner: ChainRunner, n_threads: int) -> Chain | None:
         if runner.stopped:
             return runner.start
-        settings = request.settings.copy()
-        settings.n_threads = n_threads
-        return runner.run(core._replace(settings=settings), seconds)
+        return runner.run(source.with_threads(n_threads), seconds)
 
     pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
     futures = [pool.submit(work, *each) for each in zip(runners, most_threads, strict=True)]

@@ -9,6 +9,16 @@ from typing import Any
 import numpy as np
 
 
+def is_dask(values: Any) -> bool:
+    """Say whether this is an array, a data frame or a series of Dask."""
+    return type(values).__module__.partition(".")[0] in ("dask", "dask_expr")
+
+
+def computed(values: Any) -> Any:
+    """Return a Dask collection as an array or series of this process; anything else as it is."""
+    return values.compute() if is_dask(values) else values
+
+
 def map_rows(
     method: Callable[..., Any],
     X: Any,
@@ -22,7 +32,7 @@ def map_rows(
     shape (n, *shape). Blocks are the row blocks of a Dask array, or the partitions of a Dask data
     frame.
     """
-    if type(X).__module__.partition(".")[0] not in ("dask", "dask_expr"):
+    if not is_dask(X):
         return None
     # Dask is not a dependency, but a Dask collection implies that it is installed.
     dask, dask_array = import_module("dask"), import_module("dask.array")

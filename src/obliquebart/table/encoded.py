@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,15 @@ class EncodedTable(NamedTuple):
         """Return the number of rows."""
         return int(self.x_cont.shape[1])
 
+    @property
+    def n_rows_here(self) -> int:
+        """Return the number of rows that are in this process."""
+        return self.n_rows
+
+    def digest(self) -> str:
+        """Return a digest by which the same table can be recognised."""
+        return digest_of(self.x_cont, self.x_cat, np.array(self.n_levels, np.int64))
+
     def take(self, rows: slice | NDArray[Any]) -> EncodedTable:
         """Return some of the rows."""
         x_cont = np.ascontiguousarray(self.x_cont[:, rows])
@@ -51,3 +61,17 @@ class EncodedTable(NamedTuple):
     def to_core(self, order: NDArray[np.int64] | None = None) -> _core.Data:
         """Return the engine's copy, with its rows in this order."""
         return _core.Data(self.x_cont, self.x_cat, self.n_levels, order)
+
+
+def digest_of(*arrays: NDArray[Any]) -> str:
+    """Return a digest of arrays: their types, shapes and values."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(digest_header(array.dtype, array.shape))
+        digest.update(np.ascontiguousarray(array).data)
+    return digest.hexdigest()
+
+
+def digest_header(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes:
+    """Return what comes before the values of an array in a digest."""
+    return f"{dtype.str}{shape}".encode()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -133,38 +133,40 @@ class Encoding:
         roles = column_roles(table, categorical_features, dates)
         limits = _joint_limits(table, roles) if feature_scaling == "joint" else None
 
-        columns: list[ColumnScale | LevelTable] = []
-        doubts: list[str] = []
-        row_numbers: list[str] = []
-        has_other_dates = False
+        columns: list[ReadColumn] = []
         problems = ProblemCollector()
         writer = _Writer(table.n_rows, [is_category(role) for role in roles])
         for j, role in enumerate(roles):
             with problems.of_column():
-                column = table.column(j)
-                if is_category(role):
-                    factor = column.factor()
-                    if role == "found" and column.kind == "text":
-                        _check_not_free_text(column, len(factor.values), table.n_rows)
-                        found = _doubts_about_text(column.name, factor.values, table.n_rows)
-                        doubts += found
-                        has_other_dates |= bool(found) and _are_other_dates(column)
-                    levels = LevelTable.fit(factor)
-                    columns.append(levels)
-                    writer.add_codes(levels.codes(factor, column.name)[0])
-                else:
-                    values = _values(column, is_date=role == "date")
-                    if _are_row_numbers(column.name, values):
-                        row_numbers.append(column.name)
-                    scale = ColumnScale.fit(values, feature_scaling, limits, is_date=role == "date")
-                    columns.append(scale)
-                    writer.add_values(scale.apply(values))
+                column, values = fit_column(table.column(j), role, feature_scaling, limits)
+                columns.append(column)
+                writer.add(values)
         problems.raise_all()
-        if doubts or row_numbers:
-            warn_caller(DoubtfulColumnWarning(doubts, row_numbers, other_dates=has_other_dates))
-        _warn_empty(table.names, columns)
-        encoding = cls(table.names, table.is_named, columns, feature_scaling, owner, grid=grid)
+        encoding = cls.of_columns(table, columns, feature_scaling, owner, grid)
         return encoding, writer.encoded(encoding.n_levels)
+
+    @classmethod
+    def of_columns(
+        cls,
+        table: Table,
+        columns: Sequence[ReadColumn],
+        feature_scaling: str,
+        owner: str,
+        grid: tuple[int, ...] | None = None,
+    ) -> Encoding:
+        """Return the encoding of columns that have been read, and warn about doubtful ones."""
+        doubts = [column.doubt for column in columns if column.doubt is not None]
+        row_numbers = [
+            name
+            for name, column in zip(table.names, columns, strict=True)
+            if column.numbers_the_rows
+        ]
+        if doubts or row_numbers:
+            others = any(column.has_other_dates for column in columns)
+            warn_caller(DoubtfulColumnWarning(doubts, row_numbers, other_dates=others))
+        scales = [column.scale for column in columns]
+        _warn_empty(table.names, scales)
+        return cls(table.names, table.is_named, scales, feature_scaling, owner, grid=grid)
 
     def transform(self, X: Any) -> EncodedTable:
         """Encode a table with the same columns.
@@ -184,13 +186,13 @@ class Encoding:
             with problems.of_column():
                 if isinstance(known, LevelTable):
                     codes, unseen = known.codes(table.column(j).factor(), self.names[j])
-                    writer.add_codes(codes)
+                    writer.add(codes)
                     reports += [] if unseen is None else [unseen]
                 elif known.is_empty:
-                    writer.add_values(np.zeros(table.n_rows, dtype=np.float32))
+                    writer.add(np.zeros(table.n_rows, dtype=np.float32))
                 else:
                     values = _values(table.column(j), is_date=known.is_date)
-                    writer.add_values(known.apply(values))
+                    writer.add(known.apply(values))
         problems.raise_all()
         if reports:
             warn_caller(unseen_message(reports), UnseenLevelWarning)
@@ -306,6 +308,47 @@ class Encoding:
             raise ValueError(f"The stored encoding is damaged: {error!r}") from error
 
 
+class ReadColumn(NamedTuple):
+    """What was learned from a column of a training table."""
+
+    scale: ColumnScale | LevelTable
+    doubt: str | None = None
+    """Why it may be no category."""
+    has_other_dates: bool = False
+    numbers_the_rows: bool = False
+
+
+# Values of a continuous column, or codes of a categorical one.
+EncodedColumn = NDArray[np.float32] | NDArray[np.uint32]
+
+
+def fit_column(
+    column: Column,
+    role: Role,
+    feature_scaling: str,
+    limits: tuple[float, float] | None = None,
+) -> tuple[ReadColumn, EncodedColumn]:
+    """Learn the encoding of one column, and encode it.
+
+    `limits` are those of all columns together, if the scaling is joint.
+    """
+    if is_category(role):
+        factor = column.factor()
+        n_rows = len(factor.codes)
+        doubt = None
+        if role == "found" and column.kind == "text":
+            _check_not_free_text(column, len(factor.values), n_rows)
+            doubt = _doubt_about_text(column.name, factor.values, n_rows)
+        levels = LevelTable.fit(factor)
+        has_other_dates = doubt is not None and _are_other_dates(column)
+        read = ReadColumn(levels, doubt, has_other_dates)
+        return read, levels.codes(factor, column.name)[0]
+    values = _values(column, is_date=role == "date")
+    scale = ColumnScale.fit(values, feature_scaling, limits, is_date=role == "date")
+    numbered = _are_row_numbers(column.name, values)
+    return ReadColumn(scale, numbers_the_rows=numbered), scale.apply(values)
+
+
 class _Writer:
     """Fills the two arrays column by column."""
 
@@ -315,11 +358,9 @@ class _Writer:
         self._x_cat = np.empty((p_cat, n_rows), dtype=np.uint32)
         self._cont, self._cat = iter(self._x_cont), iter(self._x_cat)
 
-    def add_values(self, values: NDArray[np.float32]) -> None:
-        next(self._cont)[:] = values
-
-    def add_codes(self, codes: NDArray[np.uint32]) -> None:
-        next(self._cat)[:] = codes
+    def add(self, values: EncodedColumn) -> None:
+        """Add the values of a continuous column or the codes of a categorical one."""
+        next(self._cont if values.dtype == np.float32 else self._cat)[:] = values
 
     def encoded(self, n_levels: list[int]) -> EncodedTable:
         return EncodedTable(self._x_cont, self._x_cat, n_levels)
@@ -370,22 +411,22 @@ def _are_other_dates(column: Column) -> bool:
     )
 
 
-def _doubts_about_text(name: str, values: Iterable[Any], n_rows: int) -> list[str]:
-    """Return a sentence if a text column is unlikely to be categorical, else nothing."""
+def _doubt_about_text(name: str, values: Iterable[Any], n_rows: int) -> str | None:
+    """Return a sentence if a text column is unlikely to be categorical."""
     levels = [str(value) for value in values]
     if len(levels) <= MIN_DOUBTFUL_LEVELS:
-        return []
+        return None
     if all(map(DATE.fullmatch, levels)):
-        return [
+        return (
             f"Column {name!r} looks like dates written as text. As {len(levels)} levels they "
             "have no order, and every new date is an unseen level."
-        ]
+        )
     if len(levels) > n_rows // 2:
-        return [
+        return (
             f"Column {name!r} has {len(levels)} distinct values in {n_rows} rows. Most levels "
             "occur only once, so the model cannot learn from them."
-        ]
-    return []
+        )
+    return None
 
 
 def _are_row_numbers(name: str, values: NDArray[np.float64]) -> bool:

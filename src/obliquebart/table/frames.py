@@ -42,6 +42,27 @@ class Table:
     column: Callable[[int], Column]  # reads the column at a position
 
 
+def open_column(values: Any, name: str, rows: NDArray[np.int64] | None = None) -> Column:
+    """Open one column: a NumPy array, or the series of a data frame."""
+    if isinstance(values, np.ndarray):
+        chosen = values if rows is None else values[rows]
+        return _open_array(name, rows, chosen, "text in an array")
+    series: nw.Series[Any] = nw.from_native(values, series_only=True)
+    return _open_series(name, rows, series if rows is None else series[rows.tolist()])
+
+
+def table_of_names(columns: list[Any] | int, n_rows: int) -> Table:
+    """Return a table whose columns are elsewhere: those of a frame, or so many of an array."""
+
+    def elsewhere(j: int) -> Column:
+        raise LookupError(f"column {j} is not in this process")
+
+    if isinstance(columns, int):
+        return Table([f"x{j}" for j in range(columns)], False, False, n_rows, elsewhere)
+    _check_unique(columns)
+    return Table([str(name) for name in columns], _are_strings(columns), True, n_rows, elsewhere)
+
+
 def category_order(y: Any) -> list[Any] | None:
     """Return the categories of an ordered categorical, or None if y is none.
 

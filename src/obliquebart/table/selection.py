@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from obliquebart.table.columns import Column
 from obliquebart.table.frames import Table
 
 # A categorical column is declared by the user, or found by its type.
@@ -24,23 +26,42 @@ def column_roles(table: Table, categorical_features: Any, dates: Dates = None) -
     >>> column_roles(table, ["shop"], dates="auto")
     ['declared', 'found', 'date']
     """
-    choice = _read_choice(categorical_features, table)
-
-    def role(j: int) -> Role:
-        if j in choice.declared:
-            return "declared"
-        if dates == "auto" and table.column(j).holds_dates:
-            return "date"
-        if choice.finds and table.is_frame and table.column(j).kind in ("category", "text"):
-            return "found"
-        return "continuous"
-
-    return [role(j) for j in range(len(table.names))]
+    choices = column_choices(table, categorical_features, dates)
+    return [choice.role(partial(table.column, j)) for j, choice in enumerate(choices)]
 
 
 def is_category(role: Role) -> bool:
     """Return whether a column is used as categorical."""
     return role in ("declared", "found")
+
+
+class ColumnChoice(NamedTuple):
+    """What the user said about a column, before its values are read."""
+
+    is_declared: bool
+    finds_dates: bool
+    finds_categories: bool
+
+    def role(self, column: Callable[[], Column]) -> Role:
+        """Return how the column is used; it is read only if that depends on its values."""
+        if self.is_declared:
+            return "declared"
+        if self.finds_dates and column().holds_dates:
+            return "date"
+        if self.finds_categories and column().kind in ("category", "text"):
+            return "found"
+        return "continuous"
+
+
+def column_choices(
+    table: Table, categorical_features: Any, dates: Dates = None
+) -> list[ColumnChoice]:
+    """Return what the user said about each column."""
+    choice = _read_choice(categorical_features, table)
+    finds = choice.finds and table.is_frame
+    return [
+        ColumnChoice(j in choice.declared, dates == "auto", finds) for j in range(len(table.names))
+    ]
 
 
 class _Choice(NamedTuple):

@@ -93,10 +93,10 @@ def test_errors_come_at_once(table, on_arrays):
         on_arrays.predict_interval(da.from_array(x), coverage=2)
 
 
-def test_fit_needs_the_values(table):
+def test_fit_needs_a_cluster(table):
     frame, y = table
     model = ObliqueBARTRegressor(**OPTIONS)
-    with pytest.raises(TypeError, match="lazy data frame"):
+    with pytest.raises(ValueError, match=r"connect to one with dask\.distributed\.Client"):
         model.fit(dd.from_pandas(frame, npartitions=2), y)
 
 
