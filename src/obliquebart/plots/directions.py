@@ -14,8 +14,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.explain.directions import column_effects, strongest_patches
 from obliquebart.explain.evidence import Layout, cell_evidence, check_size, log_odds
-from obliquebart.plots.style import ACCENT, INK, documented, label_axes, new_axes
-from obliquebart.plots.subject import Subject, short_probability_of, subject_of
+from obliquebart.plots.style import ACCENT, INK, documented, label_axes, new_axes, short_name
+from obliquebart.plots.subject import Subject, subject_of
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_count
@@ -188,14 +188,14 @@ class _Score:
     def __init__(self, model: Any, subject: Subject, row: EncodedTable) -> None:
         self._model = model
         self._position: int | None = None
-        self.label = f"change of the {subject.mean_label}"
+        self.label = f"evidence, in units of {subject.name}"
         if subject.classes:
             if subject.chosen is None:
                 self._position = int(model._probabilities.mean(row, model.n_jobs)[0].argmax())
             else:
                 self._position = subject.chosen
-            name = short_probability_of(subject.classes[self._position], subject.target)
-            self.label = f"change of the log odds of {name}"
+            name = short_name(str(subject.classes[self._position]))
+            self.label = f"evidence for {name}, in log odds"
 
     def __call__(self, table: EncodedTable) -> NDArray[np.float64]:
         if self._position is None:
