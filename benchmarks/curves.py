@@ -40,11 +40,10 @@ def bumps(seed: int, n_train: int) -> Task:
     return synthetic(seed, n_train, series, (LENGTH,))
 
 
-LENGTHS = {"n_trees": 200, "n_burn": 2000, "n_draws": 500, "n_chains": 2}
+LENGTHS = {"n_trees": 200, "n_burn": 1000, "n_draws": 300, "n_chains": 2}
 METHODS = {
     "smooth patches": ours(directions="line smooth", feature_scaling="joint", **LENGTHS),
     "differences": ours(directions="line difference", feature_scaling="joint", **LENGTHS),
-    "mixture": ours(directions="line mixture", feature_scaling="joint", **LENGTHS),
     "sparse": ours(directions="sparse", **LENGTHS),
     "axis": ours(directions="axis", **LENGTHS),
     "PLS": peer("pls", "linear"),

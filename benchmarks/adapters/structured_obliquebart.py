@@ -18,12 +18,10 @@ LARGEST = 14  # sides of patches of images: half of MNIST's
 LINE_SHARE = 0.2  # of a curve, that a patch has at most
 
 
-def _image(values: str) -> Callable[[tuple[int, ...]], Any]:
-    def patch(shape: tuple[int, ...]) -> Patch:
-        most = tuple(min(LARGEST, max(n // 2, 2)) for n in shape)
-        return Patch(shape, 2, most, values=values, length_scale=4.0)
-
-    return patch
+def _edges(shape: tuple[int, ...]) -> Patch:
+    """Differences, from 3 pixels along each side, or half of the largest patch if that is less."""
+    most = tuple(min(LARGEST, n // 2) for n in shape)
+    return Patch(shape, tuple(min(3, n // 2) for n in most), most, values="difference")
 
 
 def _line(values: str) -> Callable[[tuple[int, ...]], Any]:
@@ -34,19 +32,12 @@ def _line(values: str) -> Callable[[tuple[int, ...]], Any]:
     return patch
 
 
-def _smooth_and_steps(shape: tuple[int, ...]) -> list[Patch]:
-    return [_line("smooth")(shape), _line("difference")(shape)]
-
-
 DIRECTIONS: dict[str, Callable[[tuple[int, ...]], Any]] = {
     "sparse": lambda shape: Sparse(),  # noqa: ARG005
     "axis": lambda shape: Axis(),  # noqa: ARG005
-    "image difference": _image("difference"),
-    "image smooth": _image("smooth"),
-    "image normal": _image("normal"),
+    "image difference": _edges,
     "line smooth": _line("smooth"),
     "line difference": _line("difference"),
-    "line mixture": _smooth_and_steps,
 }
 
 
