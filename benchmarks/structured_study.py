@@ -3,6 +3,8 @@
 A setting makes a task from the number of a seed: rows to fit and rows to score. The figures of a
 fit are a line of `CACHE/QUESTION.jsonl`, as in `causal_study.py`, which runs the fits: all settings
 and methods of a seed come before the next seed, and a run that was stopped goes on where it was.
+With `--by-method` all seeds of the first method come first: name those that take longest first, so
+that no long fit is left for the end.
 """
 
 from __future__ import annotations
@@ -226,6 +228,9 @@ def parser(study: Study, description: str) -> argparse.ArgumentParser:
     result.add_argument("--methods", nargs="+", default=methods, choices=methods)
     result.add_argument("--seeds", type=int, default=5)
     result.add_argument("--jobs", type=int, default=1)
+    result.add_argument(
+        "--by-method", action="store_true", help="all seeds of a method first, then the next method"
+    )
     result.add_argument("--limit-seconds", type=float, default=float(10**7))
     result.add_argument("--cache", type=Path, default=FOLDER, help="folder of the lines of fits")
     result.add_argument("--again", action="store_true", help="do fits that are in the cache, too")
@@ -244,6 +249,8 @@ def main(study: Study, description: str) -> None:
         for setting in options.settings
         for method in options.methods
     ]
+    if options.by_method:
+        wanted.sort(key=lambda unit: options.methods.index(unit.method))
     todo = [unit for unit in wanted if options.again or not cache.has(unit)]
     if todo and not options.report:
         causal_study.run(study, cache, todo, options.jobs, options.limit_seconds)
