@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import adapters
 import machine
@@ -108,6 +108,16 @@ class Unit(NamedTuple):
     method: str
 
 
+class Fits(Protocol):
+    """What does the fits of a question; worker processes get a copy."""
+
+    def run(self, unit: Unit) -> Line:
+        """Fit, and return the figures."""
+
+    def words(self, line: Line) -> str:
+        """Return the figures of a fit to print."""
+
+
 @dataclass(frozen=True)
 class Study:
     """A question: problems by the name of their setting, from the number of a replicate."""
@@ -115,6 +125,10 @@ class Study:
     question: str
     settings: Mapping[str, Callable[[int], Problem]]
     methods: Mapping[str, Method]
+
+    def words(self, line: Line) -> str:
+        """Return the figures of a fit to print."""
+        return f"CATE RMSE {line['cate_rmse']:.3f}, {line['cpu_s']:.1f} s"
 
     def run(self, unit: Unit) -> Line:
         """Fit, and return the figures."""
@@ -193,7 +207,7 @@ def _take_a_core(counter: Any) -> None:
     os.sched_setaffinity(0, {cores[index % len(cores)]})
 
 
-def _run_unit(job: tuple[Study, Unit]) -> Line:
+def _run_unit(job: tuple[Fits, Unit]) -> Line:
     study, unit = job
     try:
         figures = study.run(unit)
@@ -204,7 +218,7 @@ def _run_unit(job: tuple[Study, Unit]) -> Line:
     return {**unit._asdict(), **figures}
 
 
-def run(study: Study, cache: Cache, units: Sequence[Unit], jobs: int, seconds: float) -> None:
+def run(study: Fits, cache: Cache, units: Sequence[Unit], jobs: int, seconds: float) -> None:
     """Do fits until the time is over; those under way then are lost, and done by the next run."""
     end = time.monotonic() + seconds
     os.environ.update(ONE_THREAD)
@@ -219,7 +233,7 @@ def run(study: Study, cache: Cache, units: Sequence[Unit], jobs: int, seconds: f
                 print(f"time is over after {i - 1} of {len(units)} fits", flush=True)
                 return
             cache.add(line)
-            words = line.get("error") or f"CATE RMSE {line['cate_rmse']:.3f}, {line['cpu_s']:.1f} s"
+            words = line.get("error") or study.words(line)
             name = f"{line['setting']} {line['replicate']} {line['method']}"
             print(f"{i}/{len(units)} {name}: {words}", flush=True)
 

@@ -177,6 +177,15 @@ def fit(
         Literal["oblique", "axis"],
         typer.Option(help="axis: one column per rule, as in classical BART."),
     ] = DEFAULTS.rules,
+    directions: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Which columns rules combine: sparse, axis, signs, or neighbours in images and "
+            "curves (patch:28x28, patch:100:smooth); repeat it for a mixture.",
+            metavar="KIND",
+            show_default="sparse",
+        ),
+    ] = None,
     random_state: Annotated[
         int | None, typer.Option("--random-state", "--seed", help="Seed; makes runs repeatable.")
     ] = None,
@@ -223,6 +232,7 @@ def fit(
         "n_draws": fit_task.parse_draws(n_draws),
         "n_chains": n_chains,
         "rules": rules,
+        **problem.directions(directions or [], rules),
         "random_state": random_state,
         "n_jobs": n_jobs,
         "progress": False if quiet else "auto",

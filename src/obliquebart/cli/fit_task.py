@@ -14,6 +14,7 @@ from rich.table import Table as RichTable
 
 from obliquebart.cli.causal import TreatmentOptions
 from obliquebart.cli.datafile import DataFile, FileError
+from obliquebart.cli.directions import parse_directions
 from obliquebart.cli.screen import plain_table
 from obliquebart.cli.write_table import NamedArrays
 from obliquebart.display.numbers import counted, plain
@@ -159,6 +160,20 @@ class FitTask:
         roles = column_roles(self._table, list(self.choices.categorical), self.choices.dates)
         taken_as = {name: TAKEN_AS[role] for name, role in zip(self.X, roles, strict=True)}
         return taken_as | self._roles
+
+    def directions(self, texts: Sequence[str], rules: str) -> dict[str, Any]:
+        """Return the parameter that says which directions rules have; none without options."""
+        if not texts:
+            return {}
+        if "directions" not in self.estimator().get_params():
+            raise FileError("--directions and --treatment exclude each other.")
+        if rules == "axis":
+            raise FileError(
+                "--rules axis and --directions exclude each other: use --directions axis."
+            )
+        kinds = list(self.taken_as.values())
+        n_continuous = kinds.count("continuous") + kinds.count("date")
+        return {"directions": parse_directions(texts, n_continuous)}
 
     @property
     def fit_options(self) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -90,20 +90,74 @@ def column_effects(posterior: Posterior, n_draws: int = 100) -> tuple[FloatArray
     >>> int(size.argmax()), bool(slope[1] > 0)
     (1, True)
     """
+    size, slope = np.zeros((2, posterior.encoding.p_cont))
+    share = _share_of_draw(posterior, n_draws)
+    for node, effect in _rules(posterior, n_draws):
+        size[node.columns] += abs(effect) * np.abs(node.weights)
+        slope[node.columns] += effect * node.weights
+    return size * share, slope * share
+
+
+class StrongPatch(NamedTuple):
+    """Columns that rules use together, and how much f changes with them.
+
+    `effect` is the sum of the sizes of the effects of all rules with exactly these columns, as a
+    mean over draws. `weights` is their mean φ, with the sign with which f grows, weighted by these
+    sizes.
+    """
+
+    columns: NDArray[np.int64]
+    weights: FloatArray
+    effect: float
+
+
+def strongest_patches(
+    posteriors: Sequence[Posterior], n_patches: int, n_draws: int = 100, overlap: float = 0.5
+) -> list[StrongPatch]:
+    """Return the sets of columns with the largest effects, largest first.
+
+    Chains find the same feature in patches that differ by a cell. A patch that shares more than
+    `overlap` of its columns and those of a stronger one, counted together, is therefore left out.
+    """
+    sums: dict[bytes, tuple[FloatArray, float]] = {}
+    for posterior in posteriors:
+        share = _share_of_draw(posterior, n_draws)
+        for node, effect in _rules(posterior, n_draws):
+            key = np.asarray(node.columns, np.int64).tobytes()
+            weights, size = sums.get(key, (np.zeros(len(node.columns)), 0.0))
+            sums[key] = (weights + share * effect * node.weights, size + share * abs(effect))
+    found: list[StrongPatch] = []
+    for key, (weights, size) in sorted(sums.items(), key=lambda item: -item[1][1]):
+        columns = np.frombuffer(key, np.int64)
+        if len(found) == n_patches or size == 0.0:
+            break
+        if all(_jaccard(columns, each.columns) <= overlap for each in found):
+            found.append(StrongPatch(columns, weights / size, size))
+    return found
+
+
+def _jaccard(a: NDArray[np.int64], b: NDArray[np.int64]) -> float:
+    n_shared = len(np.intersect1d(a, b, assume_unique=True))
+    return n_shared / (len(a) + len(b) - n_shared)
+
+
+def _share_of_draw(posterior: Posterior, n_draws: int) -> float:
+    """Return what turns a sum over `_rules` into a mean over draws, in the units of the outcome."""
+    n_kept = posterior.n_chains * posterior.n_draws
+    return float(posterior.scale.scale) / min(n_draws, n_kept)
+
+
+def _rules(posterior: Posterior, n_draws: int) -> Iterator[tuple[ContinuousNode, float]]:
+    """Yield the continuous rules of up to `n_draws` draws, evenly spaced, with their effects."""
     decoded = DecodedDraws(posterior.draws, posterior.encoding.n_levels)
     n_kept = len(decoded.structure_of)
     chosen = np.linspace(0, n_kept - 1, min(n_draws, n_kept)).astype(np.int64)
-    size, slope = np.zeros((2, posterior.encoding.p_cont))
     for draw in chosen.tolist():
         ends = np.cumsum(decoded.n_leaves[draw])
         all_outputs = decoded.draw_outputs(draw)
         for tree, structure in enumerate(decoded.structure_of[draw].tolist()):
             outputs = all_outputs[ends[tree] - decoded.n_leaves[draw, tree] : ends[tree]]
-            for node, effect in _effects(decoded.nodes(structure), outputs):
-                size[node.columns] += abs(effect) * np.abs(node.weights)
-                slope[node.columns] += effect * node.weights
-    scale = posterior.scale.scale / len(chosen)
-    return size * scale, slope * scale
+            yield from _effects(decoded.nodes(structure), outputs)
 
 
 def _effects(

@@ -14,7 +14,7 @@ from obliquebart.plots.causal import (
 )
 from obliquebart.plots.checks import calibration, coverage, fit, residuals
 from obliquebart.plots.columns import effects, importance
-from obliquebart.plots.directions import direction_map
+from obliquebart.plots.directions import direction_map, evidence, patches
 from obliquebart.plots.structure import inclusion, tree
 from obliquebart.plots.surfaces import NoSurfaceError, surface
 from obliquebart.plots.survival import survival
@@ -27,10 +27,12 @@ __all__ = [
     "direction_map",
     "effect_ranking",
     "effects",
+    "evidence",
     "fit",
     "importance",
     "inclusion",
     "overlap",
+    "patches",
     "policy",
     "prior_and_posterior",
     "residuals",

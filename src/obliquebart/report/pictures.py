@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from obliquebart import plots
 from obliquebart.display.numbers import counted, plain
+from obliquebart.explain.directions import strongest_patches
 from obliquebart.explain.effects import Effect
 from obliquebart.explain.evaluation import (
     ClassEvaluation,
@@ -35,6 +36,7 @@ SMALL_WIDTH = 3.3
 WIDE = 7.6
 # The curves of more classes than these have panels of their own.
 MOST_TOGETHER = 4
+SHOWN_PATCHES = 8
 COVERED = "90%"
 COVERAGE = (
     "Coverage of intervals. Above the dashed line they are too wide, below it too narrow. The band "
@@ -256,6 +258,30 @@ def inclusion(table: list[Inclusion], key: str) -> Picture:
     used = ", ".join(f"{row.column} {row.share:.0%}" for row in table[:10])
     caption = "Columns by the share of rules that use them, with 90% intervals."
     return Picture(to_svg(figure, key, f"{caption} {used}."), caption)
+
+
+def directions(posterior: Posterior, key: str) -> list[Picture]:
+    """Draw where rules look in images or curves, and the strongest patches if there are any."""
+    with styled():
+        figure = new_figure()
+        ax: Axes = figure.subplots()
+        plots.direction_map(posterior, ax=ax)
+    is_image = bool(ax.images)
+    values = np.asarray(ax.images[0].get_array() if is_image else ax.lines[-1].get_ydata())
+    place = [int(at) for at in np.unravel_index(int(values.argmax()), values.shape)]
+    words = f"row {place[0]}, column {place[1]}" if is_image else f"point {place[0]}"
+    caption = "Where the rules look, weighted by how much they change f."
+    drawn = [Picture(to_svg(figure, f"{key}-map", f"{caption} Most at {words}."), caption)]
+    found = strongest_patches([posterior], SHOWN_PATCHES)
+    if not found:
+        return drawn
+    with styled():
+        figure = new_figure()
+        plots.patches(posterior, SHOWN_PATCHES, ax=figure.subplots())
+    effects = ", ".join(f"{patch.effect:.2g}" for patch in found)
+    caption = "The strongest patches with their effects, and the mean values of φ in them."
+    alt = f"{caption} Effects: {effects}."
+    return [*drawn, Picture(to_svg(figure, f"{key}-patches", alt), caption)]
 
 
 def surface(model: Any, X: Any, key: str) -> Picture | None:
