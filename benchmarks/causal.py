@@ -14,7 +14,8 @@ Effects are judged at the rows of the fit. "ATE" is the mean effect of these row
 is that of a replicate, averaged over replicates. The paper's own table is not copied here.
 
     python benchmarks/causal.py [--settings S ...] [--methods M ...] [--replicates 0:200]
-        [--jobs 1] [--limit-seconds T] [--cache FOLDER] [--report] [--save]
+        [--length short] [--jobs 1 | --together N] [--limit-seconds T] [--cache FOLDER]
+        [--report] [--save]
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from functools import partial
 import causal_study
 import numpy as np
 import pandas as pd
-from causal_study import METHODS, Problem, Study
+from causal_study import Problem, Study
 from scipy.stats import norm
 
 SIZES = (250, 500)
@@ -120,7 +121,7 @@ OBLIQUE = {
     )
     for n in SIZES
 }
-STUDY = Study("causal", {**PAPER, **OBLIQUE}, METHODS)
+STUDY = Study("causal", {**PAPER, **OBLIQUE})
 
 
 if __name__ == "__main__":

@@ -17,7 +17,8 @@ The columns are in the package `econml`, of which nothing but the file is used
 (requirements-data.txt).
 
     python benchmarks/causal_ihdp.py [--settings A B] [--methods M ...] [--replicates 0:200]
-        [--jobs 1] [--limit-seconds T] [--cache FOLDER] [--report] [--save]
+        [--length short] [--jobs 1 | --together N] [--limit-seconds T] [--cache FOLDER]
+        [--report] [--save]
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from statistics import median
 import causal_study
 import numpy as np
 import pandas as pd
-from causal_study import METHODS, Line, Problem, Study
+from causal_study import Line, Problem, Study
 from table import print_table
 
 NUMBERS = ["bw", "b.head", "preterm", "birth.o", "nnhealth", "momage"]
@@ -75,7 +76,7 @@ def surface_b(replicate: int) -> Problem:
     return Problem(x, control + effect * z + rng.normal(size=len(z)), z, effect)
 
 
-STUDY = Study("causal_ihdp", {"A": partial(surface_a), "B": partial(surface_b)}, METHODS)
+STUDY = Study("causal_ihdp", {"A": partial(surface_a), "B": partial(surface_b)})
 
 
 def print_medians(rows: list[Line], lines: dict[str, dict[str, list[Line]]]) -> None:

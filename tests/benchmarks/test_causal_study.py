@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -30,10 +32,17 @@ def _guess(problem: Problem, shift: float = 0.0) -> Effects:
     return Effects(problem.effect + shift + both, n_sweeps=10)
 
 
+def _guesses(problems: Sequence[Problem]) -> list[Effects]:
+    """The same for problems that have one shape."""
+    assert len({problem.numbers().shape for problem in problems}) == 1
+    return [_guess(problem) for problem in problems]
+
+
 @pytest.fixture
 def study(monkeypatch: pytest.MonkeyPatch) -> Study:
     adapter = ModuleType("adapters.toys")
     adapter.right = _guess  # type: ignore[attr-defined]
+    adapter.rights = _guesses  # type: ignore[attr-defined]
     adapter.wrong = partial(_guess, shift=3.0)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "adapters.toys", adapter)
     methods = {
@@ -85,6 +94,39 @@ def test_cache_goes_on(study: Study, tmp_path: Path) -> None:
     assert not again.has(Unit("a", 0, causal_study.STOCHTREE))
     assert not again.has(Unit("a", 1, "mine"))
     assert second["method"] == causal_study.STOCHTREE
+
+
+def test_many_fits_at_once(study: Study, tmp_path: Path) -> None:
+    def smaller(replicate: int) -> Problem:
+        problem = _toy_problem(replicate)
+        return Problem(problem.x[:4], problem.y[:4], problem.z[:4], problem.effect[:4])
+
+    study = replace(study, settings={"a": _toy_problem, "b": smaller})
+    units = [Unit(setting, r, "mine") for r in range(3) for setting in "ab"]
+    # Three replicates are a whole batch and one that is filled.
+    sizes = [[unit.setting for unit in batch] for batch in causal_study.batches(study, units, 2)]
+    assert sizes == [["a", "a"], ["b", "b"], ["a"], ["b"]]
+    cache = Cache(tmp_path / "toys.jsonl")
+    causal_study.run_together(study, cache, units, size=2, seconds=100)
+    assert set(cache.lines) == set(units)
+    for unit in units:
+        alone = study.run(unit)
+        assert all(cache.lines[unit][key] == alone[key] for key in ("ate", "cate_rmse", "n"))
+
+
+def test_no_batch_is_begun_when_time_is_over(study: Study, tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "toys.jsonl")
+    causal_study.run_together(study, cache, [Unit("a", 0, "mine")], size=2, seconds=-1)
+    assert not cache.lines
+
+
+def test_lengths_are_not_mixed() -> None:
+    short = causal.STUDY.of_length("short")
+    assert short.question != causal.STUDY.question
+    assert causal.STUDY.of_length("long") == causal.STUDY
+    kept = dict(short.methods[causal_study.STOCHTREE].settings)["n_draws"]
+    for name in (causal_study.OURS, causal_study.ONE_CHAIN, causal_study.BARTZ):
+        assert dict(short.methods[name].settings)["n_draws"] == kept
 
 
 def test_fits_have_processes_of_their_own(tmp_path: Path) -> None:

@@ -127,3 +127,17 @@ def test_crafted_designs_are_refused_or_harmless():
         )
         outcomes.append(small_files.attempt(data, small_files.use))
     assert outcomes.count("refused") > len(outcomes) // 2
+
+
+def test_broken_numbers_of_rows_are_refused(tmp_path):
+    model = fit("two arms").fit(X, Y, TREATED, sample_weight=np.arange(N) % 4 > 0)
+    file = tmp_path / "model.obart"
+    model.save(file, include_data=True)
+    contents = small_files.opened(file.read_bytes())
+    name = "training.row_numbers"
+    assert contents.arrays[name].tolist() == np.flatnonzero(np.arange(N) % 4).tolist()
+    for broken, message in ((-contents.arrays[name], "negative"), (np.arange(3), name)):
+        arrays = {**contents.arrays, name: broken}
+        file.write_bytes(small_files.closed(Contents(contents.header, arrays)))
+        with pytest.raises(ModelFileError, match=message):
+            load(file)

@@ -77,6 +77,44 @@ def propensity_names(treatment: Treatment) -> list[str]:
     return [f"propensity of {arm}" for arm in treatment.arms[1:].tolist()]
 
 
+def require_other_columns(
+    encoding: Encoding, table: EncodedTable, treatment: Treatment, doses: FloatArray
+) -> None:
+    """Raise an error if a column says exactly which treatment each row had."""
+    is_number = [isinstance(column, ColumnScale) for column in encoding.columns]
+    of_kind = [
+        [name for name, number in zip(encoding.names, is_number, strict=True) if number == wanted]
+        for wanted in (True, False)
+    ]
+    tells = _orders_doses if treatment.arms is None else _tells_arms
+    for names, columns in zip(of_kind, (table.x_cont, table.x_cat), strict=True):
+        for name, values in zip(names, columns, strict=True):
+            if tells(values, doses):
+                raise ValueError(
+                    f"Column {name!r} of X says exactly which treatment each row had, so there are "
+                    f"no rows to compare. If it is the treatment, pass treatment={name!r}; in any "
+                    "case leave it out of X."
+                )
+
+
+def _tells_arms(values: NDArray[Any], doses: FloatArray) -> bool:
+    """Say whether each arm has one value of its own."""
+    arms = [values[doses.max(axis=0) == 0], *(values[dose > 0] for dose in doses)]
+    if not all((arm == arm[0]).all() for arm in arms):
+        return False
+    return len({arm[0] for arm in arms}) == len(arms)
+
+
+def _orders_doses(values: NDArray[Any], doses: FloatArray) -> bool:
+    """Say whether values rise or fall with the dose, and are the same where it is the same."""
+    order = np.argsort(doses[0], kind="stable")
+    steps, rises = np.diff(values[order].astype(np.float64)), np.diff(doses[0][order])
+    if not ((steps >= 0).all() or (steps <= 0).all()) or steps[rises == 0].any():
+        return False
+    # Rounding may make equal values of a few different ones.
+    return bool(2 * np.count_nonzero(steps) > np.count_nonzero(rises))
+
+
 def check_propensities(given: Any, treatment: Treatment, n_rows: int) -> FloatArray:
     """Return the user's propensities of rows, of shape (n_treatments, n_rows)."""
     try:

@@ -46,17 +46,22 @@ class Overlap(ShowsTables):
         The probability of each arm besides the control.
     without : ndarray of bool of shape (n, n_arms)
         Whether a row has no counterparts in each arm; False for its own.
+    row_numbers : ndarray of int of shape (n,), or None
+        Where the rows are in the table of `fit`, if that has others: rows of weight zero. Rows with
+        whole weights of labels are there as often as the weight says.
     """
 
     arms: list[Any]
     arm: NDArray[np.intp]
     propensity: FloatArray
     without: NDArray[np.bool_]
+    row_numbers: NDArray[np.int64] | None = None
 
     @property
     def rows(self) -> NDArray[np.intp]:
-        """Positions of the rows that have no counterparts in some arm."""
-        return np.flatnonzero(self.without.any(axis=1))
+        """Positions of the rows that have no counterparts in some arm, in the user's table."""
+        found = np.flatnonzero(self.without.any(axis=1))
+        return found if self.row_numbers is None else np.unique(self.row_numbers[found])
 
     @property
     def share(self) -> float:
@@ -87,9 +92,9 @@ class Overlap(ShowsTables):
         -------
         str
         """
-        n_rows = len(self.arm)
+        n_rows, n_without = len(self.arm), int(self.without.any(axis=1).sum())
         rows = self.rows
-        if not len(rows):
+        if not n_without:
             return f"All {n_rows:,} rows have counterparts in the other arms."
         by_arm = [
             f"{int((self.without.any(axis=1) & (self.arm == a)).sum()):,} with {label_text(label)}"
@@ -98,7 +103,7 @@ class Overlap(ShowsTables):
         shown = ", ".join(map(str, rows[:SHOWN_ROWS].tolist()))
         more = ", …" if len(rows) > SHOWN_ROWS else ""
         return (
-            f"{len(rows):,} of {n_rows:,} rows ({self.share:.1%}) have no counterparts in another "
+            f"{n_without:,} of {n_rows:,} rows ({self.share:.1%}) have no counterparts in another "
             f"arm ({', '.join(by_arm)}): hardly any rows of that arm have similar propensities. "
             f"Rows {shown}{more}."
         )
@@ -142,7 +147,12 @@ class Overlap(ShowsTables):
         }
 
 
-def overlap_of(arms: list[Any], doses: FloatArray, propensities: FloatArray) -> Overlap:
+def overlap_of(
+    arms: list[Any],
+    doses: FloatArray,
+    propensities: FloatArray,
+    row_numbers: NDArray[np.int64] | None = None,
+) -> Overlap:
     """Compare the propensities of arms, both given with a row per arm besides the control."""
     arm = (doses * np.arange(1, len(doses) + 1)[:, None]).sum(axis=0).astype(np.intp)
     control = 1.0 - propensities.sum(axis=0, keepdims=True)
@@ -154,7 +164,7 @@ def overlap_of(arms: list[Any], doses: FloatArray, propensities: FloatArray) -> 
                 points = _coordinates(p[other] / (p[own] + p[other]))
                 rows = arm == own
                 without[rows, other] = _too_few(points[arm == other], points[rows])
-    return Overlap(arms, arm, propensities.T, without)
+    return Overlap(arms, arm, propensities.T, without, row_numbers)
 
 
 def _coordinates(p: FloatArray) -> FloatArray:

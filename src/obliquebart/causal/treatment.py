@@ -38,13 +38,20 @@ class Treatment:
     scale: float = 1.0
 
     @classmethod
-    def fit(cls, labels: NDArray[Any], kind: str = "auto", control: Any = None) -> Treatment:
+    def fit(
+        cls,
+        labels: NDArray[Any],
+        kind: str = "auto",
+        control: Any = None,
+        order: list[Any] | None = None,
+    ) -> Treatment:
         """Learn from the checked treatments of the training rows.
 
-        Raises a ValueError that says what is wrong.
+        `order` has the categories of an ordered categorical, which are arms, the first of them the
+        control. Raises a ValueError that says what is wrong.
         """
         check_choice("treatment_type", kind, KINDS)
-        if kind == "dose" or (kind == "auto" and _is_dose(labels)):
+        if kind == "dose" or (kind == "auto" and order is None and _is_dose(labels)):
             if control is not None:
                 raise ValueError("control names an arm, but the treatment is a dose: leave it out.")
             doses = _numbers(labels)
@@ -62,7 +69,7 @@ class Treatment:
                 f"Only one row has the treatment {rare!r}. Leave it out, or if the treatment is a "
                 'number that can be more or less, set treatment_type="dose".'
             )
-        return cls("arms", _control_first(arms, control))
+        return cls("arms", _control_first(_in_order(arms, order), control))
 
     @property
     def n_treatments(self) -> int:
@@ -134,6 +141,14 @@ def _is_dose(labels: NDArray[Any]) -> bool:
         return False
     is_whole = labels.dtype.kind != "f" or bool((labels == np.floor(labels)).all())
     return not is_whole or len(np.unique(labels)) > MOST_ARMS
+
+
+def _in_order(arms: NDArray[Any], order: list[Any] | None) -> NDArray[Any]:
+    """Return sorted arms in the order of their categories, if these have one."""
+    if order is None:
+        return arms
+    position = {str(label): i for i, label in enumerate(order)}
+    return arms[np.argsort([position[str(label)] for label in arms.tolist()])]
 
 
 def _control_first(arms: NDArray[Any], control: Any) -> NDArray[Any]:

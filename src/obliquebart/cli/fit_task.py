@@ -26,6 +26,7 @@ from obliquebart.estimators import (
     ObliqueBARTRegressor,
     ObliqueBARTSurvival,
 )
+from obliquebart.estimators.causal import is_binary
 from obliquebart.table.columns import Column
 from obliquebart.table.frames import Table, read_table
 from obliquebart.table.levels import Factor
@@ -307,7 +308,9 @@ def read_task(file: DataFile, target: str, outcome: str, choices: ColumnChoices)
     if outcome in ("number", "count") and is_text:
         raise FileError(f"The target {target!r} contains text: use --outcome class.")
     if outcome == "auto":
-        outcome = "class" if is_text or len(np.unique(y)) == 2 else "number"
+        # For effects as in Python: two numbers with decimals are no classes.
+        is_class = is_binary(y) if choices.treatment.column else len(np.unique(y)) == 2
+        outcome = "class" if is_text or is_class else "number"
     if choices.exposure is not None and outcome != "count":
         raise FileError("--exposure is for counts: add --outcome count.")
     y = OUTCOMES[outcome]._family.from_column(y)

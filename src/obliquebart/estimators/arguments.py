@@ -6,6 +6,7 @@ from os import PathLike
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from obliquebart.causal.design import CausalDesign
 from obliquebart.files.checkpoint import Checkpoint, Identity
@@ -43,6 +44,8 @@ class ReadData(NamedTuple):
     problem: TrainingProblem
     row_keys: Keys
     design: CausalDesign | None = None
+    row_numbers: NDArray[np.int64] | None = None
+    """Where the rows are in the user's table; None if they are all of it."""
 
     @property
     def chain_encoding(self) -> Encoding:

@@ -173,11 +173,6 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         """Return the factors for the class probabilities, if any."""
         return None
 
-    def _training_problem(self, X: Any, y: Any, sample_weight: Any) -> TrainingProblem:
-        """Encode data as `fit` does."""
-        require_in_memory(X, type(self).__name__, self._family)
-        return self._read(self._checked_parameters()[0], X, y, sample_weight).problem
-
     @with_shared_parameters
     def fit(
         self: Self,
@@ -276,6 +271,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                 target_name=target_name,
                 row_keys=read.row_keys,
                 design=read.design,
+                row_numbers=read.row_numbers,
             )
         )
         sampled.raise_if_interrupted()
@@ -361,14 +357,19 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                     "sample_weight, if used) to sample_more."
                 )
             return fitted.training
-        problem = self._training_problem(X, y, sample_weight)
-        other = differences(fitted.fingerprint, problem.fingerprint())
+        require_in_memory(X, type(self).__name__, self._family)
+        read = self._read(self._checked_parameters()[0], X, y, sample_weight)
+        problem, other = read.problem, self._differences(read)
         if other:
             raise ValueError(
                 "The chains can only continue with the training data of fit, but "
                 f"{' and '.join(other)} {'differs' if len(other) == 1 else 'differ'}."
             )
         return problem
+
+    def _differences(self, read: ReadData) -> list[str]:
+        """Return the names of the arguments of `fit` that differ from those now."""
+        return differences(self._fitted.fingerprint, read.problem.fingerprint())
 
     def _sample(
         self,

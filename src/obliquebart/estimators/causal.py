@@ -14,18 +14,25 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
 from obliquebart.causal.arviz import effects_to_arviz
-from obliquebart.causal.design import CausalDesign, check_propensities, propensity_names
+from obliquebart.causal.design import (
+    CausalDesign,
+    check_propensities,
+    propensity_names,
+    require_other_columns,
+)
 from obliquebart.causal.effects import effect_posterior, narrow_table
 from obliquebart.causal.propensity import N_FOLDS, Propensity, fit_propensity
 from obliquebart.causal.treatment import KINDS, Treatment
 from obliquebart.estimators.arguments import RandomState, ReadData
 from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART
 from obliquebart.estimators.causal_checks import CausalChecks
+from obliquebart.estimators.causal_rows import documented
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.likelihood.causal import WithEffects
 from obliquebart.model.calibration import calibrate
+from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
     CATEGORICAL_FEATURES,
     DATES,
@@ -38,14 +45,14 @@ from obliquebart.model.parameters import (
 from obliquebart.model.seen_rows import training_keys
 from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.arviz import Observed
-from obliquebart.posterior.diagnostics import Diagnostics, diagnose
+from obliquebart.posterior.diagnostics import Diagnostics, ModelSummary, diagnose
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.verdict import Evidence, examine
 from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
-from obliquebart.table.frames import column_values, without_column
+from obliquebart.table.frames import category_order, column_order, column_values, without_column
 from obliquebart.validation import (
     check_choice,
     check_target_name,
@@ -94,13 +101,14 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
         effect_alpha (1 + d)^-effect_beta.
     outcome : {"auto", "number", "binary"}
         What y is: numbers, or two classes with effects on the probability of the second. "auto"
-        takes text, booleans and the numbers 0 and 1 for classes.
+        takes text, booleans and two different whole numbers, such as 0 and 1 or 1 and 2, for
+        classes. The second is the last in sorted order, or in that of an ordered categorical.
     treatment_type : {"auto", "arms", "dose"}
         Whether treatments are arms, or numbers of which there can be more or less. "auto" takes
         fractions, and more than ten different whole numbers, for doses.
     control : label or None
         The arm that others are compared with; by default the first in sorted order, such as 0 or
-        False.
+        False, or the first category that rows have if treatments are an ordered categorical.
     propensity : {"fitted", "cross_fitted", None}
         "fitted" estimates propensities by a short fit of the treatment to the columns, and gives
         them to mu as a further column. "cross_fitted" does so by fits to other rows, which is
@@ -312,8 +320,10 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
     ) -> ReadData:
         """Encode columns, treatments, propensities and outcomes."""
         owner, column = type(self).__name__, None
+        order = category_order(y.treatment)
         if isinstance(y.treatment, str):
             column = y.treatment
+            order = column_order(X, column)
             y = y._replace(treatment=column_values(X, column, "treatment"))
             X = without_column(X, column)
         n_rows = count_rows(X, owner)
@@ -323,7 +333,7 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
         # Rows of weight zero have no say in what the treatments are.
         labels = labels if rows is None else labels[rows]
         treatment = (
-            Treatment.fit(labels, self.treatment_type, self.control)
+            Treatment.fit(labels, self.treatment_type, self.control, order)
             if y.design is None
             else y.design.treatment
         )
@@ -342,6 +352,8 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
             owner=owner,
         )
         encoding = replace(encoding, left_out=column)
+        if y.design is None:
+            require_other_columns(encoding, table, treatment, used)
         given = y.propensity
         if given is not None:
             given = check_propensities(given, treatment, n_rows)
@@ -351,11 +363,25 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
             given = design.propensities(table, None, self.n_jobs)
         likelihood = type(plain)(treatment.n_treatments, treatment.arms is not None, len(given))
         outcome = replace(likelihood.encode(values, weights), more=tuple(used))
+        if plain.has_classes:
+            known = None if y.design is None else self._fitted.classes
+            outcome = _in_order(outcome, category_order(y.y) if known is None else known.tolist())
         if outcome.constant:
             raise ValueError("All outcomes in y are equal: there is no effect to estimate.")
         keys = training_keys(table, values if outcome.classes is None else outcome.values, rows)
         problem = TrainingProblem(design.widen(table, given), outcome)
-        return ReadData(encoding, problem, keys, design)
+        return ReadData(encoding, problem, keys, design, rows)
+
+    def _differences(self, read: ReadData) -> list[str]:
+        """Tell treatments and propensities, of which the chains make columns, from y and X."""
+        known = self._fitted.row_keys
+        of_chains = {"X": "propensity", "y": "treatment"}
+        found = super()._differences(read)
+        if known is None:
+            return [f"{name} or {of_chains[name]}" if name in of_chains else name for name in found]
+        if not np.array_equal(known, read.row_keys):
+            return found
+        return [of_chains.get(name, name) for name in found]
 
     def _make_design(
         self,
@@ -387,7 +413,7 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
 
     def _choose_likelihood(self, y: Any) -> WithEffects:
         name = NOISE_LIKELIHOODS[self.noise]
-        if self.outcome == "binary" or (self.outcome == "auto" and _is_binary(y)):
+        if self.outcome == "binary" or (self.outcome == "auto" and is_binary(y)):
             if self.noise != "constant":
                 raise ValueError(
                     f'noise="{self.noise}" is for numbers, but y has two classes: leave noise out, '
@@ -432,6 +458,32 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
         return effects_to_arviz(self.posterior_, effects, rows)
 
     # ---- convergence -----------------------------------------------------------------------------
+
+    @documented
+    def summary(
+        self,
+        X: Any = None,
+        *,
+        rows: int | Sequence[int] = 10,
+        propensity: ArrayLike | None = None,
+    ) -> ModelSummary:
+        """Check whether the chains have converged and how large the Monte Carlo error is.
+
+        As `ObliqueBARTRegressor.summary`, for the outcome without treatment and for each effect.
+
+        Parameters
+        ----------
+        rows : int or sequence of int, default=10
+            Rows to show in the table: their number (evenly spaced), or their positions.
+        propensity : array-like, optional
+            Propensities of the rows of X, if `fit` was given such.
+
+        Returns
+        -------
+        ModelSummary
+        """
+        check_is_fitted(self)
+        return self._summary_at(None if X is None else self._wide(X, propensity), rows)
 
     def _encode(self, X: Any) -> EncodedTable:
         return self._wide(X)
@@ -478,9 +530,26 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
         return self
 
 
-def _is_binary(y: Any) -> bool:
-    """Say whether outcomes are classes: text, booleans, or only 0 and 1."""
+def is_binary(y: Any) -> bool:
+    """Say whether outcomes are classes: text, booleans, or two different whole numbers.
+
+    Examples
+    --------
+    >>> is_binary([1, 2, 2]), is_binary([0.5, 1.5]), is_binary([1, 2, 3]), is_binary(["a", "b"])
+    (True, False, False, True)
+    """
     values = np.asarray(y)
     if values.dtype.kind in "iuf":
-        return bool(np.isin(values, (0, 1)).all())
+        different = np.unique(values)
+        return len(different) == 2 and bool((different == np.floor(different)).all())
     return values.dtype.kind != "c"
+
+
+def _in_order(outcome: Outcome, order: Sequence[Any] | None) -> Outcome:
+    """Give two classes the order of their categories, which is not always the sorted one."""
+    classes = outcome.classes
+    if order is None or classes is None:
+        return outcome
+    if [label for label in order if label in classes.tolist()] == classes.tolist():
+        return outcome
+    return replace(outcome, values=1 - outcome.values, classes=classes[::-1].copy())

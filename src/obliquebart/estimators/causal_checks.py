@@ -57,8 +57,8 @@ class CausalChecks(CausalAnswers):
         one in fifty, have similar propensities: they differ by at most 0.1, and by at most a
         factor of three. `fit` warns if more than 20% of the rows have none.
         Propensities fitted to the same few rows exaggerate the differences, so with
-        ``propensity="fitted"`` it does so from 200 rows on only. Numbers of training rows do not
-        count those of weight zero.
+        ``propensity="fitted"`` it does so from 200 rows on only. Training rows have the numbers
+        that they had in `fit`; those of weight zero are not compared.
 
         Parameters
         ----------
@@ -84,7 +84,8 @@ class CausalChecks(CausalAnswers):
             )
         else:
             values = check_propensities(propensity, self.treatment_, doses.shape[1])
-        return overlap_of(self.treatment_.arms.tolist(), doses, values)
+        numbers = self._fitted.row_numbers if X is None else None
+        return overlap_of(self.treatment_.arms.tolist(), doses, values, numbers)
 
     def _warn_of_overlap(self) -> None:
         """Warn of training rows without counterparts."""

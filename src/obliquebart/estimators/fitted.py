@@ -26,7 +26,7 @@ class Fitted(NamedTuple):
     posteriors: list[Posterior]
     """One for each title of the likelihood."""
     classes: NDArray[Any] | None
-    """The labels of a classification, sorted."""
+    """The labels of a classification, sorted or in the order of their categories."""
     n_draws: int
     """Total number of draws, the same for all posteriors."""
     training: TrainingProblem | None
@@ -43,6 +43,9 @@ class Fitted(NamedTuple):
     """Of the training rows, sorted; None in model files without them."""
     design: CausalDesign | None = None
     """Treatments and propensities of a causal model."""
+    row_numbers: NDArray[np.int64] | None = None
+    """Where the training rows of a causal model are in the table of `fit`; None if they are all of
+    it, or in files without them."""
 
     @property
     def parts(self) -> list[Posterior]:

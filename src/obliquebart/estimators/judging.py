@@ -55,10 +55,13 @@ class Judging:
             more than two classes there is a table per class, and one verdict that names the worst.
         """
         check_is_fitted(self)
+        return self._summary_at(None if X is None else self._encode(X), rows)
+
+    def _summary_at(self, table: EncodedTable | None, rows: int | Sequence[int]) -> ModelSummary:
+        """Return the summary for encoded rows; None means the training rows, if they are known."""
         fitted = self._fitted
-        table = None if fitted.training is None else fitted.training.table
-        if X is not None:
-            table = self._encode(X)
+        if table is None and fitted.training is not None:
+            table = fitted.training.table
         return ModelSummary(self._diagnose(fitted.posteriors, table, rows), fitted.seconds)
 
     def _encode(self, X: Any) -> EncodedTable:

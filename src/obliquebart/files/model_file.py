@@ -18,8 +18,9 @@ A file of schema 7 is a container (`container.py`) whose header has, besides `fo
 - `design`, only of a causal model: its arms (the control first) or the location and scale of its
   dose, how many of the last columns are propensities, and the fits that propensities come from.
 
-Optional is `row_keys`: a 64-bit key of each training row, sorted, by which a row is
-recognised later.
+Optional are `row_keys`: a 64-bit key of each training row, sorted, by which a row is
+recognised later; and, of a causal model with its training data, `training.row_numbers`: where these
+rows were in the table of `fit`, if that had others.
 
 Arrays have names like `posterior.0.draws.cut`; `posterior/packing.py` says what is in those of the
 draws. Where sigma is the same in all sweeps before the draws, `burn_sigma` has one of them. Files
@@ -203,6 +204,8 @@ def to_bytes(
             arrays[f"training.more.{i}"] = column
         if outcome.weights is not None:
             arrays["training.weights"] = outcome.weights
+        if fitted.row_numbers is not None:
+            arrays["training.row_numbers"] = fitted.row_numbers
     return pack(Contents(header, arrays))
 
 

@@ -114,6 +114,7 @@ def read_model(data: bytes) -> StoredModel:
         scale = posteriors[0].scale if posteriors else OutcomeScale()
         training = _read_training(reader, model, scale, fingerprint)
     _check_rows(posteriors, training)
+    row_numbers = _read_row_numbers(reader, training)
     row_keys = _read_row_keys(reader)
     reader.finish()
     weights = None
@@ -132,6 +133,7 @@ def read_model(data: bytes) -> StoredModel:
         target_name=_read_target(header),
         row_keys=row_keys,
         design=design,
+        row_numbers=row_numbers,
     )
     return StoredModel(parameters, fitted)
 
@@ -415,6 +417,20 @@ def _read_training(
     if problem.fingerprint() != fingerprint:
         raise ModelFileError("its training data do not match the fingerprint in its header")
     return problem
+
+
+def _read_row_numbers(
+    reader: ArrayReader, training: TrainingProblem | None
+) -> NDArray[np.int64] | None:
+    """Return where the training rows were in the table of `fit`, if they were not all of it."""
+    if training is None or not reader.has("training.row_numbers"):
+        return None
+    numbers: NDArray[np.int64] = reader.array(
+        "training.row_numbers", np.int64, training.table.n_rows
+    )
+    if (numbers < 0).any():
+        raise ModelFileError("the numbers of its training rows are negative")
+    return numbers
 
 
 def _read_row_keys(reader: ArrayReader) -> Keys | None:

@@ -40,6 +40,8 @@ PRIOR_DRAWS = 3000
 _DOCUMENTATION = """
 arm : label, optional
     Which treatment, if there are several.
+propensity : array-like, optional
+    Propensities of the rows of X, if `fit` was given such.
 ax : Axes, optional
     Axes to draw on; by default, those of a new figure.
 
@@ -76,6 +78,7 @@ def effect_ranking(
     *,
     coverage: float = 0.95,
     arm: Any = None,
+    propensity: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the effect at each row, from the smallest to the largest, with intervals.
@@ -93,7 +96,9 @@ def effect_ranking(
         Probability of the intervals.
     """
     _require_causal(model)
-    mean, interval = model.effect(X, arm=arm, return_interval=True, coverage=coverage)
+    mean, interval = model.effect(
+        X, arm=arm, return_interval=True, coverage=coverage, propensity=propensity
+    )
     order = np.argsort(mean, kind="stable")
     shown = order[_evenly(len(order))]
     share = np.linspace(0.0, 1.0, len(shown))
@@ -119,6 +124,7 @@ def subgroups(
     bins: int = 4,
     coverage: float = 0.95,
     arm: Any = None,
+    propensity: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the average effect within groups of rows, with intervals.
@@ -144,7 +150,9 @@ def subgroups(
         raise ValueError("Pass the column that makes the groups, or the result of effect_by.")
     else:
         _require_causal(model)
-        found = model.effect_by(X, column, bins=bins, coverage=coverage, arm=arm)
+        found = model.effect_by(
+            X, column, bins=bins, coverage=coverage, arm=arm, propensity=propensity
+        )
     groups = found[:MOST_GROUPS]
     ax = new_axes(ax, height=1.4 + 0.35 * len(groups))
     position = np.arange(len(groups))
@@ -172,6 +180,7 @@ def overlap(
     treatment: ArrayLike | str | None = None,
     *,
     arm: Any = None,
+    propensity: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the propensities of the rows of each arm.
@@ -190,7 +199,7 @@ def overlap(
     """
     if not isinstance(model, Overlap):
         _require_causal(model)
-        model = model.overlap(X, treatment)
+        model = model.overlap(X, treatment, propensity=propensity)
     found: Overlap = model
     k = _arm_position(found, arm)
     values = found.propensity[:, k - 1]
@@ -204,7 +213,7 @@ def overlap(
         name = f"{short_name(label_text(label))} ({len(own):,} rows)"
         ax.stairs(share, edges, fill=True, alpha=0.18, color=style["color"])
         ax.stairs(share, edges, lw=2, label=name, **style)
-    without = values[found.rows]
+    without = values[found.without.any(axis=1)]
     if len(without):
         transform = ax.get_xaxis_transform()
         name = f"no counterparts ({len(without):,} rows)"
@@ -226,6 +235,7 @@ def prior_and_posterior(
     *,
     coverage: float = 0.95,
     arm: Any = None,
+    propensity: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the prior and the posterior of the average effect side by side.
@@ -242,8 +252,8 @@ def prior_and_posterior(
         Probability of the interval of the posterior, drawn as a line below.
     """
     _require_causal(model)
-    average = model.ate(X, arm=arm, coverage=coverage)
-    prior = model.prior_ate(X, arm=arm, n_draws=PRIOR_DRAWS)
+    average = model.ate(X, arm=arm, coverage=coverage, propensity=propensity)
+    prior = model.prior_ate(X, arm=arm, n_draws=PRIOR_DRAWS, propensity=propensity)
     ax = new_axes(ax)
     for draws, color, line, label in (
         (prior, SECOND, "--", "prior"),
@@ -274,6 +284,7 @@ def policy(
     cost: float = 0.0,
     coverage: float = 0.95,
     arm: Any = None,
+    propensity: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw the gain per row against the share of rows treated, those with most effect first.
@@ -296,7 +307,9 @@ def policy(
     """
     if not isinstance(model, PolicyValue):
         _require_causal(model)
-        model = model.policy_value(X, rule, cost=cost, coverage=coverage, arm=arm)
+        model = model.policy_value(
+            X, rule, cost=cost, coverage=coverage, arm=arm, propensity=propensity
+        )
     found: PolicyValue = model
     share, mean, low, high = found.curve.T
     ax = new_axes(ax)
@@ -323,6 +336,7 @@ def sensitivity(
     *,
     coverage: float = 0.95,
     arm: Any = None,
+    propensity: ArrayLike | None = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw what an unmeasured confounder would leave of the average effect.
@@ -344,7 +358,7 @@ def sensitivity(
     """
     if not isinstance(model, Sensitivity):
         _require_causal(model)
-        model = model.sensitivity(X, treatment, coverage=coverage, arm=arm)
+        model = model.sensitivity(X, treatment, coverage=coverage, arm=arm, propensity=propensity)
     found: Sensitivity = model
     ax = new_axes(ax)
     size = np.abs(found.shifts)

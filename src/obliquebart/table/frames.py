@@ -184,6 +184,24 @@ def column_values(X: Any, name: str, argument: str) -> NDArray[Any]:
     raise ValueError(f"{argument}={name!r} is not a column of X, which has {shown}.")
 
 
+def column_order(X: Any, name: str) -> list[Any] | None:
+    """Return the categories of a column if it is an ordered categorical, or None.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> arms = pd.Categorical(["sham", "drug"], ["sham", "drug"], ordered=True)
+    >>> column_order(pd.DataFrame({"arm": arms}), "arm")
+    ['sham', 'drug']
+    """
+    if isinstance(X, Mapping) and not issparse(X):
+        return category_order(X.get(name))
+    if nw.dependencies.is_into_dataframe(X):
+        frame: nw.DataFrame[Any] = nw.from_native(X, eager_only=True)
+        return category_order(frame[name].to_native()) if name in frame.columns else None
+    return None
+
+
 def check_columns(table: Table, names: list[str], is_named: bool, owner: str) -> None:
     """Compare the columns with those in fit; messages are scikit-learn's."""
     if is_named and table.is_named and table.names != names:

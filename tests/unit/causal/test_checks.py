@@ -16,6 +16,7 @@ from obliquebart import (
     ObliqueBARTRegressor,
     OverlapWarning,
     average_difference,
+    load,
     plots,
 )
 from obliquebart.causal.answers import AverageEffect
@@ -103,6 +104,64 @@ def test_fit_warns_of_rows_without_counterparts():
         warnings.simplefilter("error", OverlapWarning)
         causal_model().fit(X, Y, Z, propensity=np.full(len(Z), 0.5))
         causal_model(propensity=None).fit(X, Y, treated)
+
+
+def test_rows_without_counterparts_have_the_numbers_of_the_user(tmp_path):
+    """Rows of weight zero are in the table, too, and whole weights of labels repeat rows."""
+    row = np.arange(100)
+    a = np.linspace(-2, 2, 100)
+    table = np.stack([a, np.sin(5 * a)], axis=1)
+    z = np.where(row < 60, row % 2, 1)
+    propensity = np.where(row < 60, 0.5, 0.95)
+    weights = np.where(row % 10 < 3, 0.0, 2.0)
+    weights[75] = 1.0
+    lonely = np.flatnonzero((row >= 60) & (weights > 0))
+    words = f"Rows {', '.join(map(str, lonely[:10]))}, …"
+    for y in (a + z, a + z > 0.5):
+        with pytest.warns(OverlapWarning, match=words):
+            model = causal_model().fit(table, y, z, weights, propensity=propensity)
+        model.save(tmp_path / "m.obart", include_data=True)
+        for each in (model, load(tmp_path / "m.obart")):
+            assert each.overlap().rows.tolist() == lonely.tolist()
+            plots.overlap(each)
+        # Of rows that are passed, their positions.
+        shown = model.overlap(table[30:], z[30:], propensity=propensity[30:])
+        assert shown.rows.tolist() == list(range(30, 70))
+
+
+@pytest.fixture(scope="module")
+def given():
+    """A model of labels with given propensities, and some rows with theirs."""
+    propensity = np.full(len(Z), 0.5)
+    model = causal_model().fit(X, Y > 0.5, Z, propensity=propensity)
+    return model, X.iloc[:120], Z[:120], propensity[:120]
+
+
+def test_the_summary_takes_propensities(given):
+    model, rows, _, propensity = given
+    with pytest.raises(ValueError, match="pass those of the rows with propensity="):
+        model.summary(rows)
+    assert model.summary(rows, propensity=propensity).verdict
+    everything = model.summary(X, propensity=np.full(len(X), 0.5), rows=[3])
+    assert str(everything) == str(model.summary(rows=[3]))
+
+
+PLOTS = {
+    "effect_ranking": lambda m, x, _, p: plots.effect_ranking(m, x, propensity=p),
+    "subgroups": lambda m, x, _, p: plots.subgroups(m, x, "b", propensity=p),
+    "overlap": lambda m, x, z, p: plots.overlap(m, x, z, propensity=p),
+    "prior_and_posterior": lambda m, x, _, p: plots.prior_and_posterior(m, x, propensity=p),
+    "policy": lambda m, x, _, p: plots.policy(m, x, propensity=p),
+    "sensitivity": lambda m, x, z, p: plots.sensitivity(m, x, z, propensity=p),
+}
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_plots_take_propensities(name, given):
+    model, rows, treatment, propensity = given
+    with pytest.raises(ValueError, match="pass those of the rows with propensity="):
+        PLOTS[name](model, rows, treatment, None)
+    assert PLOTS[name](model, rows, treatment, propensity).get_xlabel()
 
 
 def test_the_prior_of_an_average_effect_is_as_stated():

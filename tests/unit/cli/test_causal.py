@@ -67,6 +67,18 @@ def test_options_reach_the_estimator(folder, tmp_path):
     assert (model.control, model.propensity, model.outcome) == ("placebo", None, "binary")
 
 
+@pytest.mark.parametrize(("values", "task"), [((1, 2), "class"), ((0.5, 1.5), "number")])
+def test_two_numbers_are_what_they_are_in_python(values, task, tmp_path):
+    y = np.where(Y > 0.5, values[1], values[0])
+    X.assign(z=Z, y=y).to_csv(tmp_path / "data.csv", index=False)
+    words = ["-t", "y", "--treatment", "z", "--json", "-o", tmp_path / "m.obart", *QUICK]
+    answer = json.loads(run("fit", tmp_path / "data.csv", *words).stdout)
+    assert answer["outcome"] == task
+    in_python = obliquebart.ObliqueBARTCausal(n_trees=5, n_burn=2, n_draws=2, propensity=None)
+    of_file = obliquebart.load(tmp_path / "m.obart")._fitted.likelihood
+    assert in_python.fit(X, y, Z)._fitted.likelihood.has_classes == of_file.has_classes
+
+
 def test_predict_writes_effects(folder, tmp_path):
     table = run("predict", folder / "m.obart", folder / "data.csv", "--interval", "0.5").stdout
     rows = list(csv.DictReader(io.StringIO(table)))

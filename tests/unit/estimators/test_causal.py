@@ -11,7 +11,7 @@ import pytest
 from sklearn.base import clone
 
 from helpers.causal import causal_model, treated_table
-from obliquebart import ObliqueBARTCausal
+from obliquebart import ObliqueBARTCausal, load
 
 X, Z, Y = treated_table()
 TABLE = X[["a", "b", "c"]].to_numpy()
@@ -172,6 +172,28 @@ MISTAKES = {
 }
 
 
+MISTAKES |= {
+    "treatment in X": (
+        lambda m: m.fit(X.assign(z=Z), Y, Z),
+        "Column 'z' of X says exactly which treatment each row had",
+    ),
+    "treatment in X, as text": (
+        lambda m: m.fit(X.assign(arm=np.where(Z == 1, "yes", "no")), Y, Z),
+        "pass treatment='arm'",
+    ),
+    "treatment in X twice": (
+        lambda m: m.fit(X.assign(z=Z, drug=Z == 1), Y, "z"),
+        "Column 'drug' of X",
+    ),
+    "several arms in X": (lambda m: m.fit(X.assign(arm=ARMS), Y, ARMS), "Column 'arm' of X"),
+    "dose in X": (lambda m: m.fit(X.assign(dose=Y), Y + X["b"], Y), "Column 'dose' of X"),
+    "log dose in X": (
+        lambda m: m.fit(X.assign(dose=-np.log(Y - Y.min() + 1)), Y + X["b"], Y),
+        "Column 'dose' of X",
+    ),
+}
+
+
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes(name):
     call, message = MISTAKES[name]
@@ -180,8 +202,6 @@ def test_mistakes(name):
 
 
 def test_models_without_training_data_say_so(tmp_path):
-    from obliquebart import load
-
     causal_model(propensity=None).fit(X, Y, Z).save(tmp_path / "m.obart")
     model = load(tmp_path / "m.obart")
     for call in (model.ate, model.overlap, model.sensitivity, model.importance):
@@ -224,3 +244,109 @@ def test_a_dose_has_no_sensitivity():
     model = causal_model(treatment_type="dose").fit(X, Y, np.linspace(0, 3, len(Y)))
     with pytest.raises(ValueError, match="compares arms"):
         model.sensitivity()
+
+
+def test_columns_that_nearly_tell_the_treatment_are_columns():
+    nearly = Z.copy()
+    nearly[0] = 1 - nearly[0]
+    table = X.assign(nearly=nearly, one=1.0, steps=np.round(Y))
+    for treatment in (Z, Y.to_numpy()):
+        model = causal_model(propensity=None, n_burn=2, n_draws=2)
+        assert model.fit(table, Y + X["b"], treatment).n_features_in_ == 7
+
+
+def _ordered(values, categories):
+    return pd.Series(pd.Categorical(values, categories, ordered=True))
+
+
+def _enum(values, categories):
+    return pl.Series("values", list(values), dtype=pl.Enum(categories))
+
+
+@pytest.mark.parametrize("ordered", [_ordered, _enum])
+def test_the_order_of_categories_is_that_of_classes(ordered):
+    label = np.where(Y > 0.5, "good", "bad")
+    by_name = causal_model(propensity=None).fit(X, label, Z)
+    assert by_name.ate().outcome == "the probability of good"
+    reversed_order = ordered(label, ["good", "so-so", "bad"])
+    model = causal_model(propensity=None).fit(X, reversed_order, Z)
+    assert "bad" in model.ate().outcome
+    assert model.ate().mean == pytest.approx(-by_name.ate().mean, abs=0.1)
+    bad = label == "bad"
+    assert model.predict(X, Z)[bad].mean() > model.predict(X, Z)[~bad].mean() + 0.2
+    scores = [model.log_score(X, label, treatment=Z), by_name.log_score(X, label, treatment=Z)]
+    assert scores[0] == pytest.approx(scores[1], abs=0.1)
+    # The same order as that of names changes nothing.
+    same = causal_model(propensity=None).fit(X, ordered(label, ["bad", "good"]), Z)
+    np.testing.assert_array_equal(same.effect(), by_name.effect())
+
+
+def test_chains_with_ordered_classes_go_on_from_a_file(tmp_path):
+    y = _ordered(np.where(Y > 0.5, "good", "bad"), ["good", "bad"])
+    model = causal_model(propensity=None).fit(X, y, Z)
+    model.save(tmp_path / "m.obart")
+    loaded = load(tmp_path / "m.obart")
+    assert loaded.ate(X).to_dict() == {**model.ate(X).to_dict()}
+    expected = model.sample_more(5).effect(X)
+    np.testing.assert_array_equal(loaded.sample_more(5, X, y, Z).effect(X), expected)
+
+
+@pytest.mark.parametrize("ordered", [_ordered, _enum])
+def test_the_first_category_is_the_control(ordered):
+    arms = np.where(Z == 1, "drug", "placebo")
+    order = ["nothing", "placebo", "drug"]
+    model = causal_model(propensity=None).fit(X, Y, ordered(arms, order))
+    assert model.treatment_.names == ["drug against placebo"]
+    assert model.ate().mean > 0.5
+    if ordered is _ordered:
+        table = X.assign(arm=ordered(arms, order))
+    else:
+        table = pl.from_pandas(X).with_columns(ordered(arms, order).alias("arm"))
+    named = causal_model(propensity=None).fit(table, Y, "arm")
+    np.testing.assert_array_equal(named.effect(), model.effect())
+    chosen = causal_model(propensity=None, control="drug").fit(X, Y, ordered(arms, order))
+    assert chosen.treatment_.names == ["placebo against drug"]
+    unordered = causal_model(propensity=None).fit(X, Y, pd.Series(arms, dtype="category"))
+    assert unordered.treatment_.names == ["placebo against drug"]
+
+
+def test_ordered_numbers_are_arms_in_their_order():
+    doses = np.array([0.5, 1.5, 1.0])[np.arange(len(Z)) % 3]
+    assert causal_model(propensity=None).fit(X, Y, doses).treatment_.arms is None
+    ordered = _ordered(doses, [1.0, 0.5, 1.5])
+    model = causal_model(propensity=None).fit(X, Y, ordered)
+    assert model.treatment_.arms.tolist() == [1.0, 0.5, 1.5]
+
+
+@pytest.mark.parametrize(
+    ("values", "are_classes"), [((1, 2), True), ((-1.0, 1.0), True), ((0.5, 1.5), False)]
+)
+def test_two_whole_numbers_are_classes(values, are_classes):
+    y = np.where(Y > 0.5, values[1], values[0])
+    model = causal_model(propensity=None, n_burn=2, n_draws=2).fit(X, y, Z)
+    assert model._fitted.likelihood.has_classes == are_classes
+    number = causal_model(propensity=None, n_burn=2, n_draws=2, outcome="number").fit(X, y, Z)
+    assert not number._fitted.likelihood.has_classes
+
+
+def test_sample_more_says_what_differs(tmp_path):
+    given = np.linspace(0.3, 0.6, len(Z))
+    model = causal_model().fit(X, Y, Z, propensity=given)
+    model.save(tmp_path / "m.obart")
+    other = np.roll(Z, 1)
+    for each in (model, load(tmp_path / "m.obart")):
+        for changed, words in (
+            ((X, Y, other, None, given), "treatment differs"),
+            ((X, Y, Z, None, given + 0.1 * X["a"].gt(0)), "propensity differs"),
+            ((X, Y, other, None, given + 0.1 * X["a"].gt(0)), "propensity and treatment differ"),
+            ((X, np.roll(Y, 1), Z, None, given), "y differs"),
+            ((X.assign(a=0.0), Y, Z, None, given), "X differs"),
+            ((X, Y, Z, np.arange(len(Z)) + 1.0, given), "sample_weight differs"),
+        ):
+            *data, propensity = changed
+            with pytest.raises(ValueError, match=f"of fit, but {words}"):
+                each.sample_more(2, *data, propensity=propensity)
+    # Without the keys of its rows, a model cannot tell which of the two it is.
+    model._fitted = model._fitted._replace(row_keys=None)
+    with pytest.raises(ValueError, match="but y or treatment differs"):
+        model.sample_more(2, X, Y, other, propensity=given)
