@@ -285,7 +285,8 @@ void CardBackend::plan_parts(std::int32_t most_values) {
   if (blocks_per_part_ > n_warps_ << card::kPairLevels)
     throw card::CardError("the table has too many rows for the card; use device=\"cpu\"");
   exchange_ = card::Memory();
-  const auto bytes = static_cast<std::size_t>(4 * n_parts_ * most_values_) * sizeof(std::uint64_t);
+  const auto bytes = static_cast<std::size_t>(card::exchange_words(n_parts_, most_values_)) *
+                     sizeof(std::uint64_t);
   exchange_ = card::Memory(*card_, bytes);
   card_->clear(exchange_.as<void>(), bytes);
   next_tag_ = 1;

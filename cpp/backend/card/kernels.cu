@@ -23,6 +23,7 @@ inline void update(const UpdateArgs& args) {
   begin_update(args, memory, threads);
   for (int m = 0; m < args.n_trees; ++m) {
     sum_and_send<Weighted, Many>(args, memory, m, threads);
+    total_values(args, memory, m, threads);
     decide_and_change(args, memory, m, threads);
   }
   end_update(args, memory, threads);

@@ -54,6 +54,9 @@ class PlainCard final : public Card {
         sum_part(args, memory, m, threads);
       });
       each_part([&](const UpdateMemory& memory, const ThreadBlock& threads) {
+        total_values(args, memory, m, threads);
+      });
+      each_part([&](const UpdateMemory& memory, const ThreadBlock& threads) {
         decide_and_change(args, memory, m, threads);
       });
     }

@@ -20,6 +20,7 @@ inline constexpr int kMostWords = kMostUpdateCells + 4;
 inline constexpr int kMostWarps = 16;
 // Slots of a lane lie a little apart, or all lanes would read the same banks of the memory.
 inline constexpr int kLaneStride = kLaneRows + 4;
+inline constexpr int kCodeStride = kLaneRows + 16;
 inline constexpr int kPairLevels = 8;  // up to 128 sums
 
 // One cell, or two together.
@@ -91,35 +92,73 @@ inline PartRows rows_of_part(const UpdateArgs& args, int part) {
           static_cast<int>(n_blocks < args.blocks_per_part ? n_blocks : args.blocks_per_part)};
 }
 
-// A part, and where its memory lies: what is fixed, the sums of its warps, its residual.
+// A part, and where its memory lies: what is fixed, the sums of its warps, its residual, and codes
+// and bits of this tree and the next. What does not fit the shared memory stays in the card's.
 struct UpdateMemory {
   UpdateShared* fixed;
   double* warp_sums;  // by value and warp
-  float* residual;    // kLaneStride for each lane, or kLaneRows if it stays in the card's memory
+  float* residual;    // kLaneStride for each lane, or kLaneRows
   int lane_stride;
+  std::uint8_t* code;    // two trees, kCodeStride for each lane; or null
+  std::uint64_t* right;  // two trees, a word for each lane
   int part;
   PartRows rows;
   Shares shares;
 };
 
 inline std::int64_t update_bytes(std::int32_t most_values, std::int32_t blocks_in_shared) {
+  constexpr std::int64_t lane_bytes = kLaneStride * 4 + 2 * (kCodeStride + 8);
   return static_cast<std::int64_t>(sizeof(UpdateShared)) + most_values * kMostWarps * 8 +
-         static_cast<std::int64_t>(blocks_in_shared) * kBlockLanes * kLaneStride * 4;
+         blocks_in_shared * kBlockLanes * lane_bytes;
 }
 
 inline UpdateMemory lay_out(const UpdateArgs& args, int part, char* shared) {
   UpdateMemory memory{};
-  memory.fixed = reinterpret_cast<UpdateShared*>(shared);
-  memory.warp_sums = reinterpret_cast<double*>(shared + sizeof(UpdateShared));
-  memory.residual =
-      args.in_shared != 0
-          ? reinterpret_cast<float*>(memory.warp_sums + args.most_values * kMostWarps)
-          : args.residual + static_cast<std::int64_t>(part) * args.blocks_per_part * kBlockSlots;
-  memory.lane_stride = args.in_shared != 0 ? kLaneStride : kLaneRows;
   memory.part = part;
   memory.rows = rows_of_part(args, part);
   memory.shares = shares_of(args);
+  memory.fixed = reinterpret_cast<UpdateShared*>(shared);
+  memory.warp_sums = reinterpret_cast<double*>(shared + sizeof(UpdateShared));
+  if (args.in_shared == 0) {
+    memory.residual = args.residual + memory.rows.first_slot;
+    memory.lane_stride = kLaneRows;
+    return memory;
+  }
+  const int n_lanes = args.blocks_per_part * kBlockLanes;
+  memory.residual = reinterpret_cast<float*>(memory.warp_sums + args.most_values * kMostWarps);
+  memory.lane_stride = kLaneStride;
+  memory.code = reinterpret_cast<std::uint8_t*>(memory.residual + n_lanes * kLaneStride);
+  memory.right = reinterpret_cast<std::uint64_t*>(memory.code + 2 * n_lanes * kCodeStride);
   return memory;
+}
+
+// The codes and the bits of a lane of the part in tree m.
+struct LaneRows {
+  const std::uint8_t* code;
+  const std::uint64_t* right;
+};
+
+inline LaneRows rows_of_lane(const UpdateArgs& args, const UpdateMemory& memory, int m, int lane) {
+  if (memory.code != nullptr) {
+    const int at = m % 2 * args.blocks_per_part * kBlockLanes + lane;
+    return {memory.code + at * kCodeStride, memory.right + at};
+  }
+  const std::int64_t slot =
+      m * args.n_slots + memory.rows.first_slot + static_cast<std::int64_t>(lane) * kLaneRows;
+  return {args.code + slot, args.right + slot / kLaneRows};
+}
+
+// Into the shared memory; lanes share it out.
+inline void stage_rows(const UpdateArgs& args, const UpdateMemory& memory, int m, int first_lane,
+                       int n_lanes) {
+  const std::int64_t slot = m * args.n_slots + memory.rows.first_slot;
+  const int side = m % 2 * args.blocks_per_part * kBlockLanes;
+  const int n = memory.rows.n_blocks * kBlockLanes;
+  for (int k = first_lane; k < 4 * n; k += n_lanes)  // sixteen codes each
+    *reinterpret_cast<FourWords*>(memory.code + (side + k / 4) * kCodeStride + k % 4 * 16) =
+        *reinterpret_cast<const FourWords*>(args.code + slot + 16 * k);
+  for (int k = first_lane; k < n; k += n_lanes)
+    memory.right[side + k] = args.right[slot / kLaneRows + k];
 }
 
 // ---- sums --------------------------------------------------------------------------------------
@@ -248,23 +287,41 @@ inline int n_values(const UpdateArgs& args, const TreeTask& tree) {
   return tree.n_cells() * (args.weight != nullptr ? 2 : 1);
 }
 
-// Two words for a value, each with a tag that says of which tree it is.
+// What parts send each other: two words for a value, each with a tag that says of which tree it is.
+// First the sums of parts, then the totals, in copies so that not all parts read the same.
+inline constexpr int kCopies = 8;
+
+inline std::int64_t exchange_words(std::int32_t n_parts, std::int32_t most_values) {
+  return static_cast<std::int64_t>(4) * (n_parts + kCopies) * most_values;
+}
 inline std::uint64_t* exchange_at(const UpdateArgs& args, int m, int part, int value) {
   return args.exchange +
          2 * ((static_cast<std::int64_t>(m % 2) * args.most_values + value) * args.n_parts + part);
 }
+inline std::uint64_t* total_at(const UpdateArgs& args, int m, int copy, int value) {
+  return args.exchange + static_cast<std::int64_t>(4) * args.n_parts * args.most_values +
+         2 * (static_cast<std::int64_t>(m % 2 * kCopies + copy) * args.most_values + value);
+}
+inline void put(std::uint64_t* to, std::uint32_t tag, double value) {
+  const std::uint64_t high = static_cast<std::uint64_t>(tag) << 32;
+  const std::uint64_t bits = bits_of(value);
+  send(to, high | bits >> 32, high | (bits & 0xffffffffU));
+}
+inline double wait_for(const std::uint64_t* from, std::uint32_t tag) {
+  std::uint64_t high = 0;
+  std::uint64_t low = 0;
+  do receive(from, high, low);
+  while (high >> 32 != tag || low >> 32 != tag);
+  return of_bits(high << 32 | (low & 0xffffffffU));
+}
 
-// A part's sum to all parts.
+// A part's sum to the part that adds it up.
 inline void send_value(const UpdateArgs& args, UpdateShared& shared, int m, int part, int value,
                        double sum) {
-  if (args.n_parts == 1) {
+  if (args.n_parts == 1)
     shared.totals[value] = sum;
-    return;
-  }
-  const std::uint64_t tag = static_cast<std::uint64_t>(args.first_tag + static_cast<unsigned>(m))
-                            << 32;
-  const std::uint64_t bits = bits_of(sum);
-  send(exchange_at(args, m, part, value), tag | bits >> 32, tag | (bits & 0xffffffffU));
+  else
+    put(exchange_at(args, m, part, value), args.first_tag + static_cast<unsigned>(m), sum);
 }
 
 // What a warp sums: cells from the first on, of these pairs of blocks.
@@ -294,10 +351,10 @@ inline void sum_cells(const UpdateArgs& args, const UpdateMemory& memory, SumSha
       }
       const int at = block * kBlockLanes + lane % kBlockLanes;  // lane of the part
       const std::int64_t slot = memory.rows.first_slot + static_cast<std::int64_t>(at) * kLaneRows;
-      const std::int64_t in_tree = share.m * args.n_slots + slot;
-      const std::uint64_t bits = tree.has_rule() ? args.right[in_tree / kLaneRows] : 0;
+      const LaneRows of_lane = rows_of_lane(args, memory, share.m, at);
+      const std::uint64_t bits = tree.has_rule() ? *of_lane.right : 0;
       sum_lane<Weighted, ByKey, N>(
-          tree, args.code + in_tree, bits, memory.residual + at * memory.lane_stride,
+          tree, of_lane.code, bits, memory.residual + at * memory.lane_stride,
           Weighted ? args.weight + slot : nullptr, share.first_cell, sums[lane], weights[lane]);
     });
     reduce_warp<N>(warp, sums, total);
@@ -409,21 +466,19 @@ inline void load_tree(const UpdateArgs& args, SharedTree& tree, int m, const War
   });
 }
 
-// The next tree's codes and bits of this part into the cache.
-inline void expect_rows(const UpdateArgs& args, const PartRows& rows, int m, const Warp& warp) {
+// The next tree's codes and bits of this part, nearer.
+inline void look_ahead(const UpdateArgs& args, const UpdateMemory& memory, int m,
+                       const Warp& warp) {
   warp.lanes([&](int lane) {
-    for (int at = lane; at < rows.n_blocks * kBlockLanes; at += kWarpLanes) {
-      const std::int64_t slot =
-          m * args.n_slots + rows.first_slot + static_cast<std::int64_t>(at) * kLaneRows;
-      if (at % 2 == 0) expect(args.code + slot);
-      if (at % 16 == 0) expect(args.right + slot / kLaneRows);
-    }
+    if (memory.code != nullptr) return stage_rows(args, memory, m, lane, kWarpLanes);
+    for (int at = 2 * lane; at < memory.rows.n_blocks * kBlockLanes; at += 2 * kWarpLanes)
+      expect(rows_of_lane(args, memory, m, at).code);
   });
 }
 
-// Lane l has parts l, l + 32 and so on: pairs are added across lanes first.
-inline void receive_value(const UpdateArgs& args, UpdateShared& shared, int m, int value,
-                          const Warp& warp) {
+// The total of a value, found by one part for all: few read what many write, and then many read
+// what few write. Lane l has parts l, l + 32 and so on: pairs are added across lanes first.
+inline void total_value(const UpdateArgs& args, int m, int value, const Warp& warp) {
   constexpr int most = 4;  // of a lane
   const std::uint32_t tag = args.first_tag + static_cast<unsigned>(m);
   PerLane<double> sum[most], other[most];
@@ -431,14 +486,7 @@ inline void receive_value(const UpdateArgs& args, UpdateShared& shared, int m, i
   for (int k = 0; k < most; ++k)
     warp.registers([&](int lane) {
       const int part = k * kWarpLanes + lane;
-      sum[k][lane] = 0.0;
-      if (part >= args.n_parts) return;
-      const std::uint64_t* from = exchange_at(args, m, part, value);
-      std::uint64_t high = 0;
-      std::uint64_t low = 0;
-      do receive(from, high, low);
-      while (high >> 32 != tag || low >> 32 != tag);
-      sum[k][lane] = of_bits(high << 32 | (low & 0xffffffffU));
+      sum[k][lane] = part < args.n_parts ? wait_for(exchange_at(args, m, part, value), tag) : 0.0;
     });
   OBART_UNROLLED
   for (int mask = 1; mask < kWarpLanes; mask *= 2) {
@@ -449,8 +497,32 @@ inline void receive_value(const UpdateArgs& args, UpdateShared& shared, int m, i
       warp.registers([&](int lane) { sum[k][lane] += other[k][lane]; });
   }
   warp.lanes([&](int lane) {
-    if (lane == 0)
-      shared.totals[value] = (sum[0][lane] + sum[1][lane]) + (sum[2][lane] + sum[3][lane]);
+    if (lane < kCopies)
+      put(total_at(args, m, lane, value), tag,
+          (sum[0][lane] + sum[1][lane]) + (sum[2][lane] + sum[3][lane]));
+  });
+}
+
+// The second step of a tree: the values that this part adds up.
+inline void total_values(const UpdateArgs& args, const UpdateMemory& memory, int m,
+                         const ThreadBlock& threads) {
+  if (args.n_parts == 1) return;
+  threads.freely([&](const Warp& warp) {
+    const int n = n_values(args, memory.fixed->trees[m % 2].task);
+    for (int v = memory.part + warp.index * args.n_parts; v < n;
+         v += threads.n_warps * args.n_parts)
+      total_value(args, m, v, warp);
+  });
+}
+
+// And those of all parts.
+inline void receive_totals(const UpdateArgs& args, const UpdateMemory& memory, int m,
+                           const Warp& warp) {
+  UpdateShared& shared = *memory.fixed;
+  const std::uint32_t tag = args.first_tag + static_cast<unsigned>(m);
+  warp.lanes([&](int lane) {
+    for (int v = lane; v < n_values(args, shared.trees[m % 2].task); v += kWarpLanes)
+      shared.totals[v] = wait_for(total_at(args, m, memory.part % kCopies, v), tag);
   });
 }
 
@@ -697,10 +769,9 @@ inline void decide(const UpdateArgs& args, UpdateShared& shared, const SharedTre
 
 // ---- the change --------------------------------------------------------------------------------
 
-// Of four slots, whose bits are the lowest ones.
-inline void change_four(const UpdateShared& shared, bool moves, std::uint64_t bits,
-                        std::uint8_t* code, float* residual) {
-  const std::uint32_t codes = *reinterpret_cast<const std::uint32_t*>(code);
+// Of four slots, whose bits are the lowest ones. Returns their codes after it.
+inline std::uint32_t change_four(const UpdateShared& shared, bool moves, std::uint64_t bits,
+                                 std::uint32_t codes, float* residual) {
   FourFloats r = *reinterpret_cast<const FourFloats*>(residual);
   std::uint32_t moved = 0;
   OBART_UNROLLED
@@ -715,7 +786,7 @@ inline void change_four(const UpdateShared& shared, bool moves, std::uint64_t bi
     moved |= now << (8 * j);
   }
   *reinterpret_cast<FourFloats*>(residual) = r;
-  if (moved != codes) *reinterpret_cast<std::uint32_t*>(code) = moved;
+  return moved;
 }
 
 inline void change_rows(const UpdateArgs& args, const UpdateMemory& memory, int m, const Warp& warp,
@@ -725,13 +796,16 @@ inline void change_rows(const UpdateArgs& args, const UpdateMemory& memory, int 
   const bool moves = shared.accepted != 0;
   const bool has_bits = moves && task.has_rule();
   warp.lanes([&](int lane) {
-    const std::int64_t first = m * args.n_slots + memory.rows.first_slot;
+    std::uint8_t* to = args.code + m * args.n_slots + memory.rows.first_slot;
     for (int slot = 4 * (warp.index * kWarpLanes + lane); slot < memory.rows.n_blocks * kBlockSlots;
          slot += 4 * n_warps * kWarpLanes) {
-      const std::uint64_t bits =
-          has_bits ? args.right[(first + slot) / kLaneRows] >> (slot % kLaneRows) : 0;
-      change_four(shared, moves, bits, args.code + first + slot,
-                  memory.residual + slot / kLaneRows * memory.lane_stride + slot % kLaneRows);
+      const int row = slot % kLaneRows;
+      const LaneRows of_lane = rows_of_lane(args, memory, m, slot / kLaneRows);
+      const auto codes = *reinterpret_cast<const std::uint32_t*>(of_lane.code + row);
+      const std::uint32_t moved =
+          change_four(shared, moves, has_bits ? *of_lane.right >> row : 0, codes,
+                      memory.residual + slot / kLaneRows * memory.lane_stride + row);
+      if (moved != codes) *reinterpret_cast<std::uint32_t*>(to + slot) = moved;
     }
     if (memory.part != 0) return;
     if (warp.index == 0 && lane == 0) args.accepted[m] = moves ? 1 : 0;
@@ -740,7 +814,7 @@ inline void change_rows(const UpdateArgs& args, const UpdateMemory& memory, int 
   });
 }
 
-// The second step of a tree: the sums of all parts, the decision, and what it does to this part.
+// The third step of a tree: the totals, the decision, and what it does to this part.
 inline void decide_and_change(const UpdateArgs& args, const UpdateMemory& memory, int m,
                               const ThreadBlock& threads) {
   UpdateShared& shared = *memory.fixed;
@@ -755,12 +829,10 @@ inline void decide_and_change(const UpdateArgs& args, const UpdateMemory& memory
     if (warp.index == last) make_words(shared, tree.task, warp);
     if (args.weight == nullptr) plan(warp);
     if (warp.index == last - 1 && m + 1 < args.n_trees) {
-      expect_rows(args, memory.rows, m + 1, warp);
+      look_ahead(args, memory, m + 1, warp);
       load_tree(args, shared.trees[(m + 1) % 2], m + 1, warp);
     }
-    if (args.n_parts == 1) return;
-    for (int v = warp.index; v < n_values(args, tree.task); v += threads.n_warps)
-      receive_value(args, shared, m, v, warp);
+    if (warp.index == 0 && args.n_parts > 1) receive_totals(args, memory, m, warp);
   });
   if (args.weight != nullptr) threads.warps(plan);
   threads.warps([&](const Warp& warp) {
@@ -803,6 +875,7 @@ inline void begin_update(const UpdateArgs& args, const UpdateMemory& memory,
         shared.ziggurat[k] = args.ziggurat[k];
     });
     if (warp.index == 0) load_tree(args, shared.trees[0], 0, warp);
+    if (warp.index == 1) look_ahead(args, memory, 0, warp);
   });
   copy_residual(args, memory, threads, false);
 }
