@@ -1,4 +1,5 @@
-"""bartz on the CPU: one compiled chain, all the cores that XLA takes, its defaults otherwise."""
+"""bartz: compiled chains on the CPU, with all the cores that XLA takes, unless JAX_PLATFORMS says
+otherwise; its defaults for the rest."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ def version() -> str:
     return _version("bartz")
 
 
-def _fit(problem: Problem, n_sweeps: int) -> Bart:
+def _fit(problem: Problem, n_sweeps: int, n_chains: int | None) -> Bart:
     return Bart(
         problem.x.T.astype(np.float32),
         problem.y.astype(np.float32),
@@ -29,14 +30,14 @@ def _fit(problem: Problem, n_sweeps: int) -> Bart:
         n_burn=0,
         n_save=1,
         n_skip=n_sweeps,
-        num_chains=None,
+        num_chains=n_chains,
         printevery=None,  # one inner loop, no callback from the compiled code
         seed=problem.seed,
     )
 
 
-def sweeper(problem: Problem, n_burn: int) -> Callable[[int], float]:
-    state = _fit(problem, n_burn)._mcmc_state
+def sweeper(problem: Problem, n_burn: int, n_chains: int | None = None) -> Callable[[int], float]:
+    state = _fit(problem, n_burn, n_chains)._mcmc_state
     key = jax.random.key(problem.seed + 1)
 
     def seconds(n_sweeps: int) -> float:
