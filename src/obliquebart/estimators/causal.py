@@ -49,6 +49,7 @@ from obliquebart.posterior.diagnostics import Diagnostics, ModelSummary, diagnos
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.verdict import Evidence, examine
+from obliquebart.sampling.device import DeviceChoice
 from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
@@ -208,6 +209,7 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
         n_jobs: int | None = None,
+        device: DeviceChoice = "cpu",
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = PROGRESS,
     ) -> None:

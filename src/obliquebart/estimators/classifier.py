@@ -34,6 +34,7 @@ from obliquebart.posterior.class_arviz import classes_to_arviz
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.posterior.predictions import FloatArray, check_quantiles
+from obliquebart.sampling.device import DeviceChoice
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
 from obliquebart.table.frames import category_order
@@ -173,6 +174,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
         n_jobs: int | None = None,
+        device: DeviceChoice = "cpu",
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = PROGRESS,
     ) -> None:

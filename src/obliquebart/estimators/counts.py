@@ -30,6 +30,7 @@ from obliquebart.model.parameters import (
     RunLength,
 )
 from obliquebart.posterior.arviz import Observed, to_arviz
+from obliquebart.sampling.device import DeviceChoice
 from obliquebart.table.frames import without_column
 from obliquebart.validation import (
     check_choice,
@@ -135,6 +136,7 @@ class ObliqueBARTCountRegressor(PredictingCounts, RegressorMixin, ObliqueBART):
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
         n_jobs: int | None = None,
+        device: DeviceChoice = "cpu",
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = PROGRESS,
     ) -> None:

@@ -24,6 +24,7 @@ from obliquebart.model.parameters import (
 )
 from obliquebart.posterior.arviz import Observed, to_arviz
 from obliquebart.posterior.predictions import FloatArray, check_quantiles
+from obliquebart.sampling.device import DeviceChoice
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_coverage
 
@@ -128,6 +129,7 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
         n_jobs: int | None = None,
+        device: DeviceChoice = "cpu",
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = PROGRESS,
     ) -> None:

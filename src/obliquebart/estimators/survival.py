@@ -35,6 +35,7 @@ from obliquebart.posterior.arviz import Observed, to_arviz
 from obliquebart.posterior.predictions import FloatArray, check_quantiles
 from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.survival import SurvivalCurve, log_densities, survival_at
+from obliquebart.sampling.device import DeviceChoice
 from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_choice, check_coverage
@@ -155,6 +156,7 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
         n_jobs: int | None = None,
+        device: DeviceChoice = "cpu",
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = PROGRESS,
     ) -> None:
