@@ -94,8 +94,7 @@ def test_a_fit_goes_on_elsewhere(name, starts_on_card, card, monkeypatch, tmp_pa
     use(second, monkeypatch)
     n_done = expect_starts(monkeypatch)
     assert recorded.digest(model.fit(x, y, weights, checkpoint=path)) == RECORD[name]
-    assert n_done
-    assert max(n_done) < 35
+    assert 0 < max(n_done) < 35
 
 
 def interrupt(model: Any, data: tuple[Any, ...], path: Path, monkeypatch: Any) -> None:
@@ -103,14 +102,13 @@ def interrupt(model: Any, data: tuple[Any, ...], path: Path, monkeypatch: Any) -
     run_rounds = base.run_rounds
 
     def stop_at_first_save(recorder: Any) -> None:
-        keep = recorder.keep
+        visit = recorder.visit
 
-        def keep_once(*given: Any, **options: Any) -> None:
-            keep(*given, **options)
-            recorder.flush()
+        def visit_once(*given: Any) -> None:
+            visit(*given)
             raise KeyboardInterrupt
 
-        recorder.keep = keep_once
+        recorder.visit = visit_once
 
     def stopped(requests: Any, *rest: Any) -> Any:
         for request in requests:
