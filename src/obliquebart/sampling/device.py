@@ -18,7 +18,7 @@ from obliquebart.validation import check_choice
 
 DeviceChoice = Literal["cpu", "cuda", "auto"]
 DEVICES = ("cpu", "cuda", "auto")
-# Smaller tables are not worth a card: what it takes to ask for a sweep is most of the sweep.
+# Smaller tables have little to gain from a card.
 AUTO_ROWS = 50_000
 # Likelihoods that leave the rows on the card; others write all of them in every sweep.
 STAYING = frozenset({"gaussian"})
