@@ -34,7 +34,7 @@ class Device(NamedTuple):
     backend: str
     """The engine's name for it."""
     is_optional: bool = False
-    """Whether the processor will do, in another process that has no card."""
+    """Whether the processor will do, if the card does not work after all."""
 
     def made_ready(self, n_chains: int) -> Device:
         """Prepare this process for so many chains side by side; return what they run on."""

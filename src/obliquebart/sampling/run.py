@@ -101,9 +101,21 @@ def run(
     jobs = effective_jobs(n_jobs)
     if seconds is not None:
         seconds /= math.ceil(request.schedule.n_chains / jobs)
+    shown = progress or FitProgress(False)
+    try:
+        return _run_somewhere(request, jobs, shown, seconds)
+    except _core.CardError:  # its memory may be full, for example
+        if not request.device.is_optional:
+            raise
+    return _run_somewhere(request._replace(device=CPU), jobs, shown, seconds)
+
+
+def _run_somewhere(
+    request: RunRequest, jobs: int, progress: FitProgress, seconds: float | None
+) -> Run:
     if _wants_processes() and not is_placed(request.problem):
         return _run_on_backend(request, jobs, seconds)
-    return _run_in_threads(request, jobs, progress or FitProgress(False), seconds)
+    return _run_in_threads(request, jobs, progress, seconds)
 
 
 def _wants_processes() -> bool:
@@ -149,8 +161,8 @@ def _run_in_threads(
     if is_placed(request.problem):
         source = remote_problem(request.problem, request.settings, min(jobs, len(tasks)))
     else:  # once: all chains read the same columns
-        device = request.device.made_ready(min(jobs, len(tasks)))
-        source = request.problem.to_core(device.applied_to(request.settings))
+        request = request._replace(device=request.device.made_ready(min(jobs, len(tasks))))
+        source = request.problem.to_core(request.device.applied_to(request.settings))
     runners = [ChainRunner(task, recorder) for task in tasks]
     most_threads = threads_by_chain(jobs, len(tasks))
 

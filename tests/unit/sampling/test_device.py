@@ -146,6 +146,22 @@ def test_auto_never_fails_on_a_card_that_does_not_work(error, data, monkeypatch)
     assert model.device_ == "cpu"
 
 
+def test_auto_goes_on_without_a_card_whose_memory_is_full(data, monkeypatch):
+    """Chains of the backend "cuda" fail here: without a driver, or without kernels."""
+    expected = ObliqueBARTRegressor(**SMALL).fit(*data)
+    monkeypatch.setattr(cuda, "prepare", lambda: H200)
+    card = Device("card", "cuda")
+    monkeypatch.setattr(base, "resolve_device", lambda *_: card)
+    model = ObliqueBARTRegressor(**SMALL)
+    if _core.has_cuda_program():
+        pytest.skip("chains on this machine's card would not fail")
+    with pytest.raises(_core.CardError):
+        model.fit(*data)
+    card = card._replace(is_optional=True)
+    assert model.fit(*data).device_ == "cpu"
+    assert_same(draws_of(model), draws_of(expected))
+
+
 @pytest.mark.parametrize(("n_jobs", "together"), [(1, 1), (2, 2), (5, 2)])
 @pytest.mark.usefixtures("pretended")
 def test_chains_share_the_card(n_jobs, together, data, monkeypatch):
