@@ -19,6 +19,13 @@ class ModelFileError(ValueError):
     """A model file or checkpoint cannot be used; the message says why."""
 
 
+class CudaUnavailableError(RuntimeError):
+    """There is no card for ``device="cuda"``, or no compiler for it.
+
+    The message says what is missing, and how to get it.
+    """
+
+
 class WorkerLostError(RuntimeError):
     """A worker of a Dask cluster is gone, and with it some of the rows of a fit."""
 

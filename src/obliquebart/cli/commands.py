@@ -204,6 +204,10 @@ def fit(
         ),
     ] = None,
     n_jobs: Jobs = -1,
+    device: Annotated[
+        Literal["cpu", "cuda", "auto"],
+        typer.Option(help="cuda: an NVIDIA card; auto: one if it pays. Never changes results."),
+    ] = "cpu",
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
     as_json: AsJson = False,
@@ -235,6 +239,7 @@ def fit(
         **problem.directions(directions or [], rules),
         "random_state": random_state,
         "n_jobs": n_jobs,
+        "device": device,
         "progress": False if quiet else "auto",
     }
     model = problem.new_model({**parameters, **fit_task.parse_settings(settings or [])})
@@ -244,11 +249,12 @@ def fit(
     seconds = time.perf_counter() - start
     written = f"the model was saved to {path}, but its summary is not shown."
     with interrupted_only_after(written):
-        # The number of threads is a property of this machine, not of the model.
-        model.set_params(n_jobs=None, progress="auto").save(path)
+        # Threads and cards are properties of this machine, not of the model.
+        model.set_params(n_jobs=None, device="cpu", progress="auto").save(path)
     with interrupted_after(written):
         size = path.stat().st_size / 1e6
-        screen.say(f"Fitted in {seconds:.1f} s. Saved {path} ({size:.1f} MB).")
+        where = "" if model.device_ == "cpu" else f" on {model.device_}"
+        screen.say(f"Fitted in {seconds:.1f} s{where}. Saved {path} ({size:.1f} MB).")
         judged = model.summary(problem.X)._for("command line")
         effects = causal.effects_of(model, problem.X) if causal.is_causal(model) else None
         if effects is not None:
@@ -258,6 +264,7 @@ def fit(
             {
                 "model": str(path),
                 "seconds": round(seconds, 3),
+                "device": model.device_,
                 "interrupted": is_interrupted,
                 **problem.to_dict(),
                 **({} if effects is None else effects.to_dict()),

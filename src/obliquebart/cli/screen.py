@@ -18,9 +18,10 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
+from obliquebart import _core
 from obliquebart.cli.remedies import doubts_in_words, error_in_words
 from obliquebart.display.tables import is_numeric
-from obliquebart.exceptions import DoubtfulColumnWarning
+from obliquebart.exceptions import CudaUnavailableError, DoubtfulColumnWarning
 from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells
 from obliquebart.table.problems import ColumnError
 
@@ -28,6 +29,11 @@ MISTAKE = 1
 INTERRUPTED = 130
 BROKEN_PIPE = 141
 DEBUG = "OBLIQUEBART_DEBUG"
+# Errors whose message is for the user.
+MISTAKES = (
+    *(ValueError, TypeError, OSError, MemoryError, ImportError),
+    *(CudaUnavailableError, _core.CardError),
+)
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -105,7 +111,7 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
                 # The reader has closed the pipe. Python would complain again when closing stdout.
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
                 raise typer.Exit(BROKEN_PIPE) from None
-            except (ValueError, TypeError, OSError, MemoryError, ImportError) as error:
+            except MISTAKES as error:
                 if os.environ.get(DEBUG):
                     raise
                 _complain("Error", _message(error))

@@ -45,6 +45,7 @@ from obliquebart.model.settings import n_trees_in_all, settings_from_dict, setti
 from obliquebart.model.training import TrainingProblem, differences
 from obliquebart.posterior.posterior import Posterior, equal_posteriors
 from obliquebart.posterior.rounds import TimeLimit, run_rounds
+from obliquebart.sampling.device import DEVICES, DeviceChoice, check_device, resolve_device
 from obliquebart.sampling.noise import estimate_noise, tails_to_try
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.remote import is_placed, release
@@ -97,6 +98,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
     categorical_features: Any
     dates: Literal["auto"] | None
     n_jobs: int | None
+    device: DeviceChoice
     random_state: RandomState
     progress: bool | Literal["auto"]
 
@@ -113,6 +115,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         FitProgress(self.progress)
         check_choice("dates", self.dates, (None, "auto"))
         effective_jobs(self.n_jobs)
+        check_choice("device", self.device, DEVICES)
         check_seed(self.random_state)
         length = RunLength(self.n_chains, self.n_burn, self.n_draws, self.n_thin)
         return Hyperparameters(**given).validated(), length.validated()
@@ -230,6 +233,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             limit = TimeLimit.after(check_number("max_seconds", max_seconds, 0, math.inf))
         target_name = check_target_name(target_name, y)
         parameters, length = self._checked_parameters()
+        check_device(self.device, on_cluster=is_dask(X))
         read = self._read(parameters, X, y, sample_weight)
         encoding, problem = read.encoding, read.problem
         directions = core_directions(parameters.directions, encoding)
@@ -268,6 +272,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
                 fingerprint=problem.fingerprint(),
                 class_weights=class_weights,
                 seconds=seconds,
+                device=sampled.device,
                 target_name=target_name,
                 row_keys=read.row_keys,
                 design=read.design,
@@ -341,7 +346,11 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             seconds += time.perf_counter() - start
         self._set_fitted(
             fitted._replace(
-                posteriors=posteriors, training=_kept(problem), n_draws=n_kept, seconds=seconds
+                posteriors=posteriors,
+                training=_kept(problem),
+                n_draws=n_kept,
+                seconds=seconds,
+                device=sampled.device,
             )
         )
         sampled.raise_if_interrupted()
@@ -418,10 +427,11 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         )
         if any(run.ending == "interrupted" for run in runs):
             is_auto = length.n_draws == "auto"
-            return Sampled(posteriors, interrupted_words(posteriors[0], first_round, is_auto))
+            words = interrupted_words(posteriors[0], first_round, is_auto)
+            return Sampled(posteriors, words, runs[0].device)
         if not warn_if_out_of_time(runs, posteriors[0], first_round):
             self._warn_if_apart(posteriors, problem, read.design)
-        return Sampled(posteriors)
+        return Sampled(posteriors, device=runs[0].device)
 
     def _prior(
         self,
@@ -466,9 +476,10 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             return Sampled(
                 posteriors,
                 f"Sampling was interrupted: {added} of {n_draws} draws per chain were added.",
+                runs[0].device,
             )
         self._warn_if_apart(posteriors, problem, self._fitted.design)
-        return Sampled(posteriors)
+        return Sampled(posteriors, device=runs[0].device)
 
     def _run(
         self,
@@ -485,8 +496,12 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
             for scalar in likelihood.noise
             if scalar.sampled and scalar.in_progress
         }
+        together = min(effective_jobs(self.n_jobs), requests[0].schedule.n_chains)
+        settings = [request.settings for request in requests]
+        device = resolve_device(self.device, problem, settings, together)
+        requests = [request._replace(device=device) for request in requests]
         progress = [
-            FitProgress(self.progress, request.schedule.n_sweeps, shown, title)
+            FitProgress(self.progress, request.schedule.n_sweeps, shown, title, device.name)
             for title, request in zip(likelihood.titles(outcome.classes), requests, strict=True)
         ]
         try:
@@ -499,6 +514,7 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
         self.__dict__.pop("_importances", None)
         self.n_features_in_ = fitted.encoding.n_features_in_
         self.target_name_ = fitted.target_name
+        self.device_ = fitted.device
         if fitted.encoding.is_named:
             self.feature_names_in_ = fitted.encoding.feature_names_in_
         elif hasattr(self, "feature_names_in_"):

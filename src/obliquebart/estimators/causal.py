@@ -49,6 +49,7 @@ from obliquebart.posterior.diagnostics import Diagnostics, ModelSummary, diagnos
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.verdict import Evidence, examine
+from obliquebart.sampling.device import DeviceChoice
 from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
@@ -137,6 +138,8 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
         Number of columns of X, without a column of treatments.
     feature_names_in_ : ndarray of str
         Names of these columns, if X had names.
+    device_ : str or None
+        What the chains ran on last: "cpu", or the name of the card. None after `load`.
     target_name_ : str or None
         Name of y.
 
@@ -208,6 +211,7 @@ class ObliqueBARTCausal(CausalChecks, ObliqueBART):
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
         n_jobs: int | None = None,
+        device: DeviceChoice = "cpu",
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = PROGRESS,
     ) -> None:

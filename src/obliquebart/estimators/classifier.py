@@ -34,6 +34,7 @@ from obliquebart.posterior.class_arviz import classes_to_arviz
 from obliquebart.posterior.class_probabilities import ClassProbabilities
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.posterior.predictions import FloatArray, check_quantiles
+from obliquebart.sampling.device import DeviceChoice
 from obliquebart.table import EncodedTable
 from obliquebart.table.dask import map_rows
 from obliquebart.table.frames import category_order
@@ -107,6 +108,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns, if X had names.
+    device_ : str or None
+        What the chains ran on last: "cpu", or the name of the card. None after `load`.
     target_name_ : str or None
         Name of y.
 
@@ -173,6 +176,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
         n_jobs: int | None = None,
+        device: DeviceChoice = "cpu",
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = PROGRESS,
     ) -> None:

@@ -30,6 +30,7 @@ from obliquebart.model.parameters import (
     RunLength,
 )
 from obliquebart.posterior.arviz import Observed, to_arviz
+from obliquebart.sampling.device import DeviceChoice
 from obliquebart.table.frames import without_column
 from obliquebart.validation import (
     check_choice,
@@ -76,6 +77,8 @@ class ObliqueBARTCountRegressor(PredictingCounts, RegressorMixin, ObliqueBART):
         Number of columns of X, without a column of exposures.
     feature_names_in_ : ndarray of str
         Names of these columns, if X had names.
+    device_ : str or None
+        What the chains ran on last: "cpu", or the name of the card. None after `load`.
     target_name_ : str or None
         Name of y.
 
@@ -135,6 +138,7 @@ class ObliqueBARTCountRegressor(PredictingCounts, RegressorMixin, ObliqueBART):
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
         n_jobs: int | None = None,
+        device: DeviceChoice = "cpu",
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = PROGRESS,
     ) -> None:

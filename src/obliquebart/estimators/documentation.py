@@ -13,6 +13,7 @@ from obliquebart.model.parameters import (
     PLAIN_NU,
     PRESETS,
 )
+from obliquebart.sampling.device import AUTO_ROWS
 
 OURS, PAPER = PRESETS["default"], PRESETS["paper"]
 
@@ -96,6 +97,10 @@ n_jobs : int or None
     Number of chains to run at once, as in joblib. With more jobs than chains, a chain may use
     several threads, and uses as many of them as pay. Predictions use as many threads. The draws do
     not depend on it.
+device : {{"cpu", "cuda", "auto"}}
+    What chains run on: the processor, or an NVIDIA card, with the same draws, bit for bit. "auto"
+    takes a card for tables of {AUTO_ROWS:,} rows or more, if there is one and the noise is normal.
+    `device_` says what was used. Predictions run on the processor. See ``docs/howto/gpu.md``.
 random_state : int, RandomState or None
     Seed of the chains. An int makes `fit` reproducible: every call gives the same draws.
 progress : bool or "auto"

@@ -7,14 +7,16 @@ from typing import NamedTuple
 from obliquebart.exceptions import TimeLimitWarning, warn_caller
 from obliquebart.model.parameters import Schedule
 from obliquebart.posterior.posterior import Posterior
+from obliquebart.sampling.device import CPU
 from obliquebart.sampling.run import Run
 
 
 class Sampled(NamedTuple):
-    """The posteriors of a model, and the message if the user interrupted the chains."""
+    """The posteriors of a model, the message if the user interrupted the chains, and the device."""
 
     posteriors: list[Posterior]
     interrupted: str | None = None
+    device: str = CPU.name
 
     def raise_if_interrupted(self) -> None:
         """Raise KeyboardInterrupt; call this after the model has stored its posteriors."""

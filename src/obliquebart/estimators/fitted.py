@@ -37,6 +37,8 @@ class Fitted(NamedTuple):
     """Factors for the draws of the probabilities, one per class; None without class weights."""
     seconds: float | None = None
     """How long sampling took; None after `load` or with a checkpoint."""
+    device: str | None = None
+    """What the chains ran on last; None after `load`."""
     target_name: str | None = None
     """What the user calls the outcome."""
     row_keys: Keys | None = None

@@ -24,6 +24,7 @@ from obliquebart.model.parameters import (
 )
 from obliquebart.posterior.arviz import Observed, to_arviz
 from obliquebart.posterior.predictions import FloatArray, check_quantiles
+from obliquebart.sampling.device import DeviceChoice
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_coverage
 
@@ -63,6 +64,8 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns, if X had names.
+    device_ : str or None
+        What the chains ran on last: "cpu", or the name of the card. None after `load`.
     target_name_ : str or None
         Name of y.
 
@@ -128,6 +131,7 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
         n_jobs: int | None = None,
+        device: DeviceChoice = "cpu",
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = PROGRESS,
     ) -> None:

@@ -35,6 +35,7 @@ from obliquebart.posterior.arviz import Observed, to_arviz
 from obliquebart.posterior.predictions import FloatArray, check_quantiles
 from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.survival import SurvivalCurve, log_densities, survival_at
+from obliquebart.sampling.device import DeviceChoice
 from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_choice, check_coverage
@@ -89,6 +90,8 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns, if X had names.
+    device_ : str or None
+        What the chains ran on last: "cpu", or the name of the card. None after `load`.
     target_name_ : str or None
         Name of the time.
 
@@ -155,6 +158,7 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         p_change: float | None = DEFAULTS.p_change,
         p_perturb: float | None = DEFAULTS.p_perturb,
         n_jobs: int | None = None,
+        device: DeviceChoice = "cpu",
         random_state: RandomState = None,
         progress: bool | Literal["auto"] = PROGRESS,
     ) -> None:

@@ -113,11 +113,11 @@ def fitting(model: Any) -> Part:
     more = len(columns) - 100
     if more > 0:
         columns = [*columns[:100], [f"{more} more", "", ""]]
-    # These two do not affect the draws.
+    # These do not affect the draws.
     parameters = [
         [name, str(value)]
         for name, value in model.get_params().items()
-        if name not in ("n_jobs", "progress")
+        if name not in ("n_jobs", "device", "progress")
     ]
     body = tables(
         [

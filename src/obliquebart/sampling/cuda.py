@@ -20,12 +20,15 @@ from threading import Lock
 from typing import NamedTuple
 
 from obliquebart import _core
+from obliquebart.exceptions import CudaUnavailableError
 
 # One rounding per operation, as on the CPU; functions without a mark are the card's.
 OPTIONS = ("--std=c++20", "--fmad=false", "--device-as-default-execution-space")
 OLDEST_CAPABILITY = (7, 0)
 COMPILER_PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12")
 TOOLKITS = ("/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib")
+DRIVER = "Drivers are at https://www.nvidia.com/drivers and among the packages of your system."
+OTHERWISE = 'device="cpu" gives the same draws; device="auto" uses a card where there is one.'
 
 _lock = Lock()
 
@@ -39,20 +42,18 @@ class CudaCard(NamedTuple):
     processors: int
 
 
-class CudaUnavailableError(RuntimeError):
-    """There is no card to use, or no compiler for it; the message says what is missing."""
-
-
 def find_card() -> CudaCard:
     """Return the machine's first card, or raise CudaUnavailableError that says what is missing."""
     try:
         card = CudaCard(**_core.cuda_device())
     except _core.CardError as error:
-        raise CudaUnavailableError(f"device='cuda' needs an NVIDIA card, but {error}.") from None
+        raise CudaUnavailableError(
+            f'device="cuda" needs an NVIDIA card and its driver, but {error}. {DRIVER} {OTHERWISE}'
+        ) from None
     if card.capability < OLDEST_CAPABILITY:
         raise CudaUnavailableError(
-            f"device='cuda' needs a card of compute capability 7.0 or later (Volta, 2017); "
-            f"{card.name} has {card.capability[0]}.{card.capability[1]}."
+            f'device="cuda" needs a card of compute capability 7.0 or later (Volta, 2017); '
+            f"{card.name} has {card.capability[0]}.{card.capability[1]}. {OTHERWISE}"
         )
     return card
 
@@ -104,8 +105,8 @@ class _Compiler:
                 self._library = ctypes.CDLL(path)
                 return
         raise CudaUnavailableError(
-            "device='cuda' needs NVIDIA's run-time compiler, which is not installed: "
-            'pip install "obliquebart[cuda]".'
+            'device="cuda" needs NVIDIA\'s run-time compiler, which is not installed: '
+            f'pip install "obliquebart[cuda]". {OTHERWISE}'
         )
 
     def version(self) -> tuple[int, int]:

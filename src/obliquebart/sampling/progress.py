@@ -24,7 +24,8 @@ class FitProgress:
     The mode False is silent; "auto" shows on a terminal or in a notebook only; True always shows.
     All are silent for the first second. `noise_units` has the scalars of the noise to show, by
     their name in the engine's snapshot: their symbol, and the size of the engine's unit in the
-    user's units. The title precedes the number of the chain. Outside notebooks, output goes
+    user's units. The title precedes the number of the chain. A
+    device other than the processor is named above the chains. Outside notebooks, output goes
     to standard error unless a console is given.
     """
 
@@ -34,6 +35,7 @@ class FitProgress:
         n_sweeps: int = 1,
         noise_units: Mapping[str, tuple[str, float]] | None = None,
         title: str = "",
+        device: str = "cpu",
         console: Console | None = None,
     ) -> None:
         mode = check_choice("progress", mode, (True, False, "auto"))
@@ -44,6 +46,7 @@ class FitProgress:
         self._n_sweeps = n_sweeps
         self._noise_units = dict(noise_units or {})
         self._title = title
+        self._device = device
         self._started = math.inf
         self._board: Board | None = None
 
@@ -59,6 +62,8 @@ class FitProgress:
             if time.monotonic() - self._started < QUIET_SECONDS:
                 return
             self._board = self._new_board()
+            if self._device != "cpu":
+                self.tell(f"On {self._device}.")
         self._board.show([self._line(i, snapshot) for i, snapshot in enumerate(snapshots)])
 
     def extend(self, n_sweeps: int) -> None:

@@ -26,6 +26,7 @@ from obliquebart.sampling.chain import (
     State,
     Trace,
 )
+from obliquebart.sampling.device import CPU, Device
 from obliquebart.sampling.memory import require_memory
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.remote import is_placed, remote_problem
@@ -50,6 +51,7 @@ class RunRequest(NamedTuple):
     never interrupted, bit for bit."""
     recorder: Recorder | None = None
     """Receives the chains while they run; in other processes, when a chain has finished."""
+    device: Device = CPU
 
     @property
     def tasks(self) -> list[ChainTask]:
@@ -70,6 +72,8 @@ class Run(NamedTuple):
     schedule: Schedule
     ending: Ending
     """"Interrupted" means by the user."""
+    device: str = CPU.name
+    """What the chains ran on, for users."""
 
 
 def new_seed(random_state: int | np.random.RandomState | None) -> int:
@@ -86,11 +90,10 @@ def run(
 ) -> Run:
     """Run the chains of one posterior, and update `progress` ten times a second.
 
-    A chain's draws depend only on the seed and its number, never on `n_jobs` or the backend. If
-    there are more jobs than chains, a chain may use several threads, and uses as many of them as
-    pay. A KeyboardInterrupt stops all
-    chains, and so does the end of the `seconds`, which chains that wait for each other share.
-    Chains that have kept no draw are left out.
+    A chain's draws depend only on the seed and its number, never on `n_jobs`, the backend or the
+    device. If there are more jobs than chains, a chain may use several threads, and uses as many of
+    them as pay. A KeyboardInterrupt stops all chains, and so does the end of the `seconds`, which
+    chains that wait for each other share. Chains that have kept no draw are left out.
     """
     require_run_memory(
         request.problem.table.n_rows_here, n_trees_in_all(request.settings), request.schedule
@@ -98,9 +101,21 @@ def run(
     jobs = effective_jobs(n_jobs)
     if seconds is not None:
         seconds /= math.ceil(request.schedule.n_chains / jobs)
+    shown = progress or FitProgress(False)
+    try:
+        return _run_somewhere(request, jobs, shown, seconds)
+    except _core.CardError:  # its memory may be full, for example
+        if not request.device.is_optional:
+            raise
+    return _run_somewhere(request._replace(device=CPU), jobs, shown, seconds)
+
+
+def _run_somewhere(
+    request: RunRequest, jobs: int, progress: FitProgress, seconds: float | None
+) -> Run:
     if _wants_processes() and not is_placed(request.problem):
         return _run_on_backend(request, jobs, seconds)
-    return _run_in_threads(request, jobs, progress or FitProgress(False), seconds)
+    return _run_in_threads(request, jobs, progress, seconds)
 
 
 def _wants_processes() -> bool:
@@ -146,7 +161,8 @@ def _run_in_threads(
     if is_placed(request.problem):
         source = remote_problem(request.problem, request.settings, min(jobs, len(tasks)))
     else:  # once: all chains read the same columns
-        source = request.problem.to_core(request.settings)
+        request = request._replace(device=request.device.made_ready(min(jobs, len(tasks))))
+        source = request.problem.to_core(request.device.applied_to(request.settings))
     runners = [ChainRunner(task, recorder) for task in tasks]
     most_threads = threads_by_chain(jobs, len(tasks))
 
@@ -178,7 +194,7 @@ def _run_in_threads(
         for chain, runner in zip(finished, runners, strict=True)
         if chain is not None
     ]
-    result = _new_run(request.schedule, done)
+    result = _new_run(request, done)
     return result._replace(ending="interrupted") if interrupted else result
 
 
@@ -193,11 +209,12 @@ def _wait_for_end(futures: list[Future[Chain | None]]) -> None:
             wait(futures)
 
 
-def _new_run(schedule: Schedule, done: list[ChainProgress]) -> Run:
+def _new_run(request: RunRequest, done: list[ChainProgress]) -> Run:
+    schedule = request.schedule
     n_finished = sum(progress.n_done == schedule.n_sweeps for progress in done)
     ending: Ending = "finished" if n_finished == schedule.n_chains else "out of time"
     chains = [progress.chain for progress in done if progress.chain.draws.n_draws > 0]
-    return Run(chains, schedule, ending)
+    return Run(chains, schedule, ending, request.device.name)
 
 
 def _watch(
@@ -227,11 +244,13 @@ def _run_remotely(
     task: ChainTask,
     start: _PlainChain | None,
     seconds: float | None,
+    device: Device,
 ) -> _PlainChain:
     if start is not None:
         task = task._replace(start=_from_plain(problem.table, start))
     runner = ChainRunner(task)
-    chain = runner.run(problem.to_core(settings_from_dict(settings)), seconds)
+    own_settings = device.made_ready(1).applied_to(settings_from_dict(settings))
+    chain = runner.run(problem.to_core(own_settings), seconds)
     return _to_plain(ChainProgress(chain, runner.n_done))
 
 
@@ -246,6 +265,7 @@ def _run_on_backend(request: RunRequest, jobs: int, seconds: float | None) -> Ru
             task._replace(start=None),
             task.start and _to_plain(task.start),
             seconds,
+            request.device,
         )
         for task in request.tasks
     ]
@@ -260,7 +280,7 @@ def _run_on_backend(request: RunRequest, jobs: int, seconds: float | None) -> Ru
             recorder.keep(number, done[-1].chain, finished=finished)
             recorder.flush()
             recorder.report()
-    return _new_run(request.schedule, done)
+    return _new_run(request, done)
 
 
 def _to_plain(progress: ChainProgress) -> _PlainChain:

@@ -10,7 +10,10 @@ import polars as pl
 import obliquebart
 from helpers import small_models
 from helpers.command_line import QUICK, rows_of, run
+from obliquebart import _core
+from obliquebart.estimators import base
 from obliquebart.posterior.verdict import HEADLINES
+from obliquebart.sampling.device import Device
 
 
 def test_fit_shows_types_and_convergence(folder, tmp_path):
@@ -52,6 +55,26 @@ def test_fit_as_json(folder, tmp_path):
     assert answer["diagnostics"][""]["n_chains"] == 2
     assert answer["verdict"]["headline"] == HEADLINES[answer["verdict"]["tier"]]
     assert answer["interrupted"] is False
+
+
+def test_the_device_belongs_to_the_machine(folder, tmp_path, monkeypatch):
+    monkeypatch.setattr(base, "resolve_device", lambda *_: Device("plain", "plain_card"))
+    path = tmp_path / "m.obart"
+    line = ["fit", folder / "data.csv", "-t", "y", "-o", path, "--device", "auto", *QUICK]
+    assert "s on plain. Saved" in " ".join(run(*line).stderr.split())
+    assert obliquebart.load(path).device == "cpu"
+    assert json.loads(run(*line, "--json").stdout)["device"] == "plain"
+
+
+def test_without_a_card(folder, tmp_path, monkeypatch):
+    def fail():
+        raise _core.CardError("there is no NVIDIA driver")
+
+    monkeypatch.setattr(_core, "cuda_device", fail)
+    path = tmp_path / "m.obart"
+    line = ["fit", folder / "data.csv", "-t", "y", "-o", path, "--device", "cuda", *QUICK]
+    assert "needs an NVIDIA card" in " ".join(run(*line, code=1).stderr.split())
+    assert not path.exists()
 
 
 def test_the_model_is_that_of_python(folder):
