@@ -19,6 +19,11 @@ const Settings& verified(const Settings& settings) {
   return settings;
 }
 
+std::shared_ptr<const Data> with_rows(std::shared_ptr<const Data> data) {
+  if (data->n_rows() == 0) throw std::invalid_argument("a chain needs at least one row");
+  return data;
+}
+
 std::vector<Workspace> make_workspaces(const Settings& settings) {
   std::vector<Workspace> work;
   for (const EnsembleSettings& ensemble : settings.ensembles)
@@ -43,14 +48,13 @@ struct Acceptance {
 Sampler::Sampler(std::shared_ptr<const Data> data, const double* y, const double* weights,
                  const Settings& settings, std::uint64_t seed, std::uint64_t chain,
                  std::unique_ptr<Backend> backend)
-    : data_(std::move(data)),
+    : data_(with_rows(std::move(data))),
       settings_(verified(settings)),
       backends_(*data_, settings_, std::move(backend)),
       state_(*data_, settings_, Rng(seed, chain), backends_.by_ensemble()),
       work_(make_workspaces(settings_)),
       last_seconds_(settings_.long_sweep),
       trace_(state_, work_) {
-  if (data_->n_rows() == 0) throw std::invalid_argument("a chain needs at least one row");
   if (data_->is_part() && !state_.likelihood->works_on_parts())
     throw std::invalid_argument("the likelihood " + settings_.likelihood.name +
                                 " needs all rows in one place");

@@ -260,6 +260,9 @@ void CardBackend::route(std::span<const RouteTask> tasks, const std::atomic<bool
 }
 
 void CardBackend::rebuild(std::span<const RebuildTask> trees, RightCounts* counts) {
+  // This machine's codes may never have been fetched: their padding must not count as rows.
+  for (const RebuildTask& tree : trees)
+    std::fill(tree.code + n_rows_, tree.code + n_padded_, kPaddingCode);
   host_.rebuild(trees, counts);
   for (const RebuildTask& tree : trees)
     send_codes(tree.code, in_elements<std::uint8_t>(tree.code, rows_.code, n_padded_));

@@ -44,7 +44,7 @@ class Laplace final : public Likelihood {
 
   void draw_scales(Ensembles& ensembles, double& sigma, Rng& rng) override {
     if (settings().sigma_fixed) return;
-    sigma = draw_sigma(static_cast<double>(given_.size()), weighted_squares(ensembles[0]), rng);
+    sigma = draw_sigma(static_cast<double>(given_.size()), ensembles[0].weighted_squares(), rng);
   }
 
  private:

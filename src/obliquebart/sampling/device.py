@@ -19,7 +19,7 @@ from obliquebart.validation import check_choice
 DeviceChoice = Literal["cpu", "cuda", "auto"]
 DEVICES = ("cpu", "cuda", "auto")
 # Smaller tables have little to gain from a card.
-AUTO_ROWS = 50_000
+AUTO_ROWS = 300_000
 # Likelihoods that leave the rows on the card; others write all of them in every sweep.
 STAYING = frozenset({"gaussian"})
 # The part of a card's memory that "auto" takes to be free.
