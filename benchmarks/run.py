@@ -20,6 +20,8 @@ from table import print_table
 # In the order of the page. The paper's numbers are no timing and take hours: paper_numbers.py.
 QUESTIONS = ("tables", "sweep", "pymc", "small_n", "rows", "columns", "rules", "threads", "probit")
 QUESTIONS += ("predict", "fit", "memory", "simd", "accuracy", "mixing", "distributed")
+# These need a graphics card, and are asked by hand.
+ON_A_CARD = ("gpu",)
 QUICK_RESULTS = Path(__file__).parents[1] / "build" / "bench-results"
 
 

@@ -15,7 +15,7 @@ BENCHMARKS = ROOT / "benchmarks"
 
 
 def test_every_question_is_asked():
-    assert sorted(run.QUESTIONS) == sorted(
+    assert sorted(run.QUESTIONS + run.ON_A_CARD) == sorted(
         path.stem.removeprefix("bench_") for path in BENCHMARKS.glob("bench_*.py")
     )
 
