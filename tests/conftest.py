@@ -24,6 +24,14 @@ def _forget_models() -> Iterator[None]:
                     thing.cache_clear()
 
 
+@pytest.fixture(autouse=True)
+def _close_figures() -> Iterator[None]:
+    """Close the pictures of a test; matplotlib warns of many that are open."""
+    yield
+    if "matplotlib.pyplot" in sys.modules:
+        sys.modules["matplotlib.pyplot"].close("all")
+
+
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
     """Give a seed in [0, 2**31) from the names of the file and the test: stable, one for each test.

@@ -13,12 +13,6 @@ from obliquebart import plots
 X, Z, Y = treated_table()
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def model():
     return causal_model().fit(X, Y, Z)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -15,12 +14,6 @@ from obliquebart.explain.evidence import Layout
 
 SHORT = {"n_trees": 10, "n_burn": 100, "n_draws": 20, "n_chains": 2, "random_state": 0}
 pytestmark = pytest.mark.filterwarnings("ignore::obliquebart.ConvergenceWarning")
-
-
-@pytest.fixture(autouse=True)
-def _close():
-    yield
-    plt.close("all")
 
 
 def images() -> np.ndarray:

@@ -17,12 +17,6 @@ from obliquebart.explain.evaluation import ClassEvaluation, evaluate
 from obliquebart.plots.style import ACCENT, PALETTE, SECOND, legend_above, line_styles, short_name
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def cases():
     X, y = small_models.mixed_table()
     return {

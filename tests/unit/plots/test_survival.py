@@ -14,12 +14,6 @@ from obliquebart.explain.evaluation import evaluate
 X, Y = right_censored(150)
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 @pytest.fixture(scope="module")
 def model():
     return survival_model(distribution="log_logistic").fit(X, Y, target_name="days")

@@ -33,12 +33,6 @@ PERCENTAGES = [(0.0, 1.0), (0.0, 0.05), (0.0012, 0.0031), (0.981, 0.999), (-0.2,
 CASES = [*itertools.product(["number"], RANGES), *itertools.product(["percent"], PERCENTAGES)]
 
 
-@pytest.fixture(autouse=True)
-def close_figures():
-    yield
-    plt.close("all")
-
-
 def value_of(text, percent):
     number = float(text.replace(",", "").replace("−", "-").removesuffix("%"))
     return number / 100 if percent else number
