@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 import time
@@ -206,7 +207,11 @@ print("same bits")
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_a_system_without_more_threads_does_with_fewer():
     found = subprocess.run(
-        [sys.executable, "-c", SHORTAGE], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", SHORTAGE],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert found.stdout == "same bits\n", found.stderr
 
