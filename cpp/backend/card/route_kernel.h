@@ -16,8 +16,10 @@ inline std::uint32_t side_of_four(const RouteArgs& args, const Rule& rule, std::
     const FourWords level =
         *reinterpret_cast<const FourWords*>(args.cat + rule.column * args.n_slots + slot);
     const std::uint32_t* words = args.words + rule.first;
-    for (int j = 0; j < 4; ++j)
-      side |= ((words[level.value[j] / 32] >> (level.value[j] % 32)) & 1U) << j;
+    for (int j = 0; j < 4; ++j) {
+      const std::uint32_t of_slot = level.value[j];
+      side |= ((words[of_slot / 32] >> (of_slot % 32)) & 1U) << j;
+    }
     return side;
   }
   const Term* terms = args.terms + rule.first;
