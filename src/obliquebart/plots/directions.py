@@ -38,7 +38,8 @@ def direction_map(
 ) -> Axes:
     """Draw where the rules look: an image, or a curve.
 
-    A cell is the posterior mean of |φ| there, summed over all rules, each weighted by its effect:
+    A cell is the posterior mean of ``|φ|`` there, summed over all rules, each weighted by its
+    effect:
     how much the outputs on its two sides differ. Channels are added up.
 
     Parameters
@@ -49,7 +50,8 @@ def direction_map(
         The shape of a row: (length,), (height, width) or (height, width, channels). By default,
         that of the only `Patch` of the model.
     signed : bool, default=False
-        Weight φ instead of |φ|: positive where f, or the score of the class, grows with the value
+        Weight φ instead of ``|φ|``: positive where f, or the score of the class, grows with the
+        value
         of a cell.
     class_ : label, optional
         With more than two classes, the class whose trees to use; by default, all classes.
