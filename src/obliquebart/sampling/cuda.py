@@ -24,7 +24,7 @@ from obliquebart.exceptions import CudaUnavailableError
 
 # One rounding per operation, as on the CPU; functions without a mark are the card's.
 OPTIONS = ("--std=c++20", "--fmad=false", "--device-as-default-execution-space")
-OLDEST_CAPABILITY = (7, 0)
+OLDEST_CAPABILITY = (7, 5)
 COMPILER_PACKAGES = ("nvidia-cuda-nvrtc", "nvidia-cuda-nvrtc-cu13", "nvidia-cuda-nvrtc-cu12")
 TOOLKITS = ("/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib")
 DRIVER = "Drivers are at https://www.nvidia.com/drivers and among the packages of your system."
@@ -52,7 +52,7 @@ def find_card() -> CudaCard:
         ) from None
     if card.capability < OLDEST_CAPABILITY:
         raise CudaUnavailableError(
-            f'device="cuda" needs a card of compute capability 7.0 or later (Volta, 2017); '
+            f'device="cuda" needs a card of compute capability 7.5 or later (Turing, 2018); '
             f"{card.name} has {card.capability[0]}.{card.capability[1]}. {OTHERWISE}"
         )
     return card
