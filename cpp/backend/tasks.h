@@ -80,6 +80,7 @@ struct Change {
 // The cells of a tree over which the residual is summed.
 struct CellSums {
   const std::uint8_t* code;    // or null: nothing to sum
+  const std::uint8_t* next;    // codes that the next pass reads, or null where they are near
   const std::uint64_t* right;  // or null; set only in rows whose code has a cell on the right
   const CodeMask* masks;       // as for the change
   CodeMask routed;

@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::size_t kMostCells = kMaxLeaves + 2;
 
+// Codes of all trees up to this many bytes are still near when a sweep comes back to them.
+constexpr std::size_t kNearBytes = std::size_t{1} << 18;
+
 // The values of leaves by code, after a prune.
 template <class T, std::size_t N>
 void merge(PruneCodes codes, const T& merged, FixedVector<T, N>& values) {
@@ -66,6 +69,8 @@ class TreeUpdater {
       }
     }
     sum.code = ensemble_.codes(m);
+    const bool is_near = ensemble_.code.size() <= kNearBytes;
+    sum.next = is_near || m + 1 == ensemble_.trees.size() ? nullptr : ensemble_.codes(m + 1);
     sum.right = proposal.has_rule() ? ensemble_.rights(m) : nullptr;
     sum.masks = ensemble_.masks.of_tree(m);
     sum.routed = code_bit(proposal.left_code) | code_bit(proposal.right_code);

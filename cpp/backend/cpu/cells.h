@@ -22,6 +22,17 @@ inline void prefetch_next_block(const RouteTask& task, std::int64_t group) {
   if (next % 8 == 0) __builtin_prefetch(task.right + next, 1, 2);
 }
 
+// The codes of the tree after the one that is summed, in the same block. The hardware sees them
+// coming only once they are read, and not across pages.
+inline void prefetch_next_tree(const PassTask& task, std::int64_t block) {
+  constexpr std::int64_t line = 64;
+  if (task.sum.next == nullptr) return;
+  const std::int64_t first = block * kBlockGroups;
+  const std::int64_t last = std::min(first + kBlockGroups, task.n_groups);
+  for (std::int64_t row = first * kGroupRows; row < last * kGroupRows; row += line)
+    __builtin_prefetch(task.sum.next + row, 0, 2);
+}
+
 // A byte per row says to which cell it belongs: the code, plus 128 where the rule sends the row
 // right. Trees of more leaves than that has room for look the cell up.
 struct CellKeys {

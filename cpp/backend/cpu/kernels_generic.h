@@ -229,6 +229,7 @@ void apply_and_sum(const PassTask& task, const BlockSums& out, std::int64_t firs
   const cells::MovedCodes moved(task);
   alignas(64) std::uint8_t key[kBlockRows];
   for (std::int64_t b = first_block; b < last_block; ++b) {
+    cells::prefetch_next_tree(task, b);
     const std::int64_t first_group = b * kBlockGroups;
     const std::int64_t n_groups = std::min(kBlockGroups, task.n_groups - first_group);
     const std::int64_t row = first_group * kGroupRows;

@@ -384,6 +384,7 @@ void pass_unknown(const PassTask& task, const BlockSums& out, std::int64_t first
   const Block pass_few =
       choose_block<Weighted>(how_in_pass, keys_by(task.sum.right), few ? keys.n_cells : 0);
   for (std::int64_t block = first_block; block < last_block; ++block) {
+    cells::prefetch_next_tree(task, block);
     Pass pass = pass_of(task, out, block);
     apply_factors(task, pass, how);
     if (few) {
@@ -409,6 +410,7 @@ void pass_known(const PassTask& task, const BlockSums& out, std::int64_t first_b
   const cells::CellsOfCodes of_codes(task, keys);
   const cells::MovedCodes moved(task);
   for (std::int64_t block = first_block; block < last_block; ++block) {
+    cells::prefetch_next_tree(task, block);
     Pass pass = pass_of(task, out, block);
     if (!may_have(task.apply.masks, block, task.apply.routed)) pass.apply_right = kNoBits;
     if (!may_have(task.sum.masks, block, task.sum.routed)) pass.sum_right = kNoBits;
