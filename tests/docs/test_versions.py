@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from helpers import ROOT
+from helpers.browser import Browser, find_chromium
 
 sys.path.insert(0, str(ROOT / "docs" / "tools"))
 import versions
@@ -57,3 +58,40 @@ def test_versions_lie_side_by_side(tmp_path):
     assert [entry["folder"] for entry in entries] == ["dev", "stable", "0.9"]
     assert entries[1]["pages"] == ["howto/new", "index"]
     assert all(menu(site / folder) == entries for folder in folders)
+
+
+PAGE = """<!doctype html><html lang="en" data-content_root="{root}"><title>{page}</title>
+<script src="{root}_static/versions.js"></script>
+<script src="{root}_static/version-menu.js"></script>
+<div class="version-menu" data-version="{version}" data-page="{page}"> {version}.0 </div>"""
+LINKS = (
+    "JSON.stringify([...document.querySelectorAll('.version-menu a')]"
+    ".map(a => [a.textContent, a.href.split('/site/')[1], a.getAttribute('aria-current')]))"
+)
+
+
+@pytest.mark.skipif(find_chromium() is None, reason="needs Chromium")
+def test_the_menu_leads_to_this_page_in_other_versions(tmp_path):
+    """Read from files, where a page cannot fetch a list."""
+    script = (ROOT / "docs" / "_static" / "version-menu.js").read_text("utf-8")
+    site = tmp_path / "site"
+    site.mkdir()
+    for version, pages in (("0.1", ["index", "howto/same"]), ("0.2", ["index", "howto/same"])):
+        html = built(tmp_path / version, *pages, "howto/new" if version == "0.2" else "howto/old")
+        for path in html.rglob("*.html"):
+            page = path.relative_to(html).with_suffix("").as_posix()
+            root = "../" * page.count("/")
+            path.write_text(PAGE.format(root=root, page=page, version=version), "utf-8")
+        (html / "_static" / "version-menu.js").write_text(script, "utf-8")
+        versions.publish(html, site, f"{version}.0")
+    with Browser(tmp_path / "profile") as browser:
+        browser.open(site / "0.1" / "howto" / "same.html", 800)
+        assert json.loads(browser.evaluate(LINKS)) == [
+            ["0.2 (stable)", "stable/howto/same.html", None],
+            ["0.1", "0.1/howto/same.html", "true"],
+        ]
+        browser.open(site / "0.1" / "howto" / "old.html", 800)
+        assert json.loads(browser.evaluate(LINKS))[0][1] == "stable/index.html"
+        # A site that was only built has no other versions to choose from.
+        browser.open(tmp_path / "0.2" / "index.html", 800)
+        assert browser.evaluate("document.querySelector('.version-menu').textContent") == " 0.2.0 "
