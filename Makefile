@@ -1,5 +1,10 @@
 # Needs: Python 3.10 or newer with venv, a C++20 compiler (GCC or Clang), make.
-# Everything else, CMake and Ninja included, comes from PyPI into environments in this folder.
+# Everything else, CMake and Ninja included, comes from PyPI into environments in this folder:
+# .venv to work in (tests, linters, documentation), and where something must be different
+#   .venvs/3.10 ... 3.13   another Python, and the package as users install it
+#   .venvs/oldest          the oldest supported dependencies
+#   .venvs/instrumented    no package: cores with planted bugs or sanitizers are in build/NAME/site
+#   .venvs/bench           other packages to compare with
 
 .DEFAULT_GOAL := help
 SHELL := /bin/bash
@@ -24,9 +29,9 @@ SOURCES := $(CORE) $(shell find src -name '*.py')
 
 # $(call new-env,python,folder): an environment with the build tools.
 define new-env
-	@test -n "$(1)" || { echo "No Python >= 3.10 with venv found; set PYTHON=..."; exit 1; }
+	@test -n "$(1)" || { echo "No Python (>= 3.10, with venv) for $(2) found; PYTHON=..."; exit 1; }
 	$(1) -m venv $(2)
-	$(2)/bin/python -m pip install --quiet --upgrade "pip>=25.1"
+	$(2)/bin/python -m pip install --quiet --upgrade "pip>=26.2"
 	$(2)/bin/python -m pip install --quiet --group build
 endef
 # $(call install,folder,build folder,what,more options): compile and install. The build folder
@@ -41,7 +46,7 @@ driver = OBLIQUEBART_DRIVER=$(CURDIR)/build/$(1)/obart_driver
 .PHONY: help
 help:  ## List the commands
 	@awk -F ':.*## ' '/^##@/ {printf "\n%s\n", substr($$0, 5)} \
-	  /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	  /^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: .venv/.built  ## Create .venv and install the package there, editable (quick if nothing changed)
@@ -61,7 +66,7 @@ demo: build  ## Fit two data sets, print the errors, draw the picture
 PYTEST = $(call driver,dev) .venv/bin/python -m pytest
 STATISTICAL = tests/exact tests/core
 .PHONY: test
-test: build  ## Run the tests (PYTEST_ARGS="-k name" selects some)
+test: build  ## Run the tests with the newest dependencies (PYTEST_ARGS="-k name" selects some)
 ifeq ($(PYTEST_ARGS),)
 	@mkdir -p build; \
 	$(PYTEST) $(STATISTICAL) > build/test-statistical.log 2>&1 & statistical=$$!; \
@@ -78,6 +83,7 @@ lint: build  ## Check style and types without changing files
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
 	.venv/bin/clang-format --dry-run --Werror $(CPP)
+	.venv/bin/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 .PHONY: format
 format: build  ## Format Python and C++
@@ -85,91 +91,61 @@ format: build  ## Format Python and C++
 	.venv/bin/ruff format .
 	.venv/bin/clang-format -i $(CPP)
 
-##@ Longer
+##@ Other Pythons and dependencies
 .PHONY: test-all
 test-all: $(VERSIONS:%=test-%)  ## Run the tests on Python 3.10 to 3.13, from an installed wheel
 
+.PHONY: test-oldest
+test-oldest:  ## Run them on Python 3.10 with every dependency at its lower bound
+
 .PHONY: $(VERSIONS:%=test-%)
-$(VERSIONS:%=test-%): test-%: .venvs/%/.built
+$(VERSIONS:%=test-%) test-oldest: test-%: .venvs/%/.built
 	$(call driver,$*) .venvs/$*/bin/python -m pytest $(PYTEST_ARGS)
 
 .venvs/%/.tools: pyproject.toml
-	@test -n "$(call find-python,$*)" || { echo "Python $* not found"; exit 1; }
 	$(call new-env,$(call find-python,$*),.venvs/$*)
 	@touch $@
+.venvs/oldest/.tools: pyproject.toml .ci/oldest.py
+	$(call new-env,$(call find-python,3.10),$(@D))
+	$(@D)/bin/python .ci/oldest.py > $(@D)/constraints.txt
+	$(@D)/bin/python -m pip install --quiet -c $(@D)/constraints.txt --group build
+	@touch $@
+.venvs/oldest/.built: constraints := -c .venvs/oldest/constraints.txt
 .venvs/%/.built: .venvs/%/.tools $(SOURCES)
-	$(call install,.venvs/$*,$*,".[test]")
+	$(call install,.venvs/$*,$*,".[test]",$(constraints))
 	@touch $@
 .PRECIOUS: .venvs/%/.tools .venvs/%/.built
 
+##@ Proof
 .PHONY: calibrate
 calibrate: build  ## Run the long statistical tests
 	$(call driver,dev) .venv/bin/python -m pytest -m long --timeout=0 $(PYTEST_ARGS)
 
-.PHONY: instructions
-instructions: build  ## Compare the instructions per sweep with the recorded ones (needs valgrind)
-	$(call driver,dev) .venv/bin/python benchmarks/instructions.py
+# An instrumented core is installed in a folder of its own, which $(call instrumented,NAME) puts
+# first on the path.
+.venvs/instrumented/.tools: pyproject.toml
+	$(call new-env,$(PYTHON),$(@D))
+	$(@D)/bin/python -m pip install --quiet --no-build-isolation --only-deps ".[test]"
+	@touch $@
+cmake-bugs := OBLIQUEBART_PLANTED_BUGS=ON
+cmake-asan := OBLIQUEBART_SANITIZE=address,undefined
+cmake-tsan := OBLIQUEBART_SANITIZE=thread
+# $(call install-core,NAME,folder of sources,more options): into build/NAME/site.
+define install-core
+	rm -rf build/$(1)/site
+	$(call install,.venvs/instrumented,$(1),$(2),--no-deps --target build/$(1)/site $(3))
+endef
+build/bugs/.built build/asan/.built build/tsan/.built: build/%/.built: \
+    .venvs/instrumented/.tools $(SOURCES)
+	$(call install-core,$*,.,-C cmake.define.$(cmake-$*))
+	@touch $@
+instrumented = $(call driver,$(1)) PYTHONPATH=$(CURDIR)/build/$(1)/site \
+  .venvs/instrumented/bin/python
 
+BUGS_ARGS ?=
 .PHONY: bugs
-bugs: .venv-bugs/.built  ## Show that the tests catch every planted bug
-	$(call driver,bugs) .venv-bugs/bin/python tests/planted/run.py
-
-.venv-bugs/.tools: pyproject.toml
-	$(call new-env,$(PYTHON),.venv-bugs)
-	@touch $@
-.venv-bugs/.built: .venv-bugs/.tools $(SOURCES)
-	$(call install,.venv-bugs,bugs,".[test]",-C cmake.define.OBLIQUEBART_PLANTED_BUGS=ON)
-	@touch $@
-
-.PHONY: bench
-bench: .venv-bench/.built  ## Run the benchmarks of docs/performance.md with small sizes (minutes)
-	.venv-bench/bin/python benchmarks/run.py --quick $(BENCH_ARGS)
-
-.PHONY: bench-full
-bench-full: .venv-bench/.built  ## Run them in full and write that page (longer, on a quiet machine)
-	.venv-bench/bin/python benchmarks/run.py $(BENCH_ARGS)
-	.venv-bench/bin/python benchmarks/report.py
-	.venv-bench/bin/python docs/tools/readme.py
-
-# pymc-bart 0.13 needs Python 3.12.
-.venv-bench/.tools: pyproject.toml benchmarks/requirements.txt benchmarks/requirements-data.txt
-	$(call new-env,$(call find-python,3.12),.venv-bench)
-	.venv-bench/bin/python -m pip install --quiet -r benchmarks/requirements.txt
-	.venv-bench/bin/python -m pip install --quiet --no-deps -r benchmarks/requirements-data.txt
-	@touch $@
-.venv-bench/.built: .venv-bench/.tools $(SOURCES)
-	$(call install,.venv-bench,bench,.)
-	@touch $@
-
-.PHONY: docs
-docs: .venv-docs/.built  ## Build the documentation and run its gallery; warnings are errors
-	.venv-docs/bin/python -m sphinx --fail-on-warning --keep-going -q docs build/docs/html
-	.venv-docs/bin/python docs/tools/check_links.py build/docs/html
-	@echo "Open build/docs/html/index.html"
-
-.venv-docs/.tools: pyproject.toml
-	$(call new-env,$(PYTHON),.venv-docs)
-	.venv-docs/bin/python -m pip install --quiet --group docs
-	@touch $@
-.venv-docs/.built: .venv-docs/.tools $(CORE)
-	$(call install,.venv-docs,docs-core,-e ".[dask]" "pandas>=2.2")
-	@touch $@
-
-.PHONY: docs-check
-docs-check: docs  ## Check the site in Chromium, narrow and wide, light and dark (needs npm)
-	npm install --silent --no-save --prefix build/docs/npm axe-core@4
-	.venv-docs/bin/python docs/tools/check_site.py build/docs/html build/docs/npm build/docs/shots
-
-.PHONY: tutorials
-tutorials: .venv-tutorials/.tools  ## Apply the tutorials' changes to a copy, build it and test it
-	rm -rf build/tutorials/copy && mkdir -p build/tutorials/copy
-	.venv-tutorials/bin/python docs/extend/build.py build/tutorials/copy
-	$(call install,.venv-tutorials,tutorials/core,./build/tutorials/copy)
-	for script in docs/extend/*_test.py; do .venv-tutorials/bin/python "$$script"; done
-
-.venv-tutorials/.tools: pyproject.toml
-	$(call new-env,$(PYTHON),.venv-tutorials)
-	@touch $@
+bugs: build/bugs/.built  ## Show that the tests catch every planted bug (BUGS_ARGS=NAME: one)
+	$(call instrumented,bugs) tests/planted/run.py $(BUGS_ARGS)
 
 # The sanitizer's runtime must be in the process before Python starts. It needs memory of its own,
 # so the test that measures memory is left out.
@@ -178,10 +154,10 @@ SANITIZE_TESTS ?= tests/unit/sampling tests/unit/posterior/test_posterior.py \
   tests/core/test_predict.py --deselect tests/core/test_predict.py::test_a_million_rows_stream \
   tests/exact/test_invariants.py::test_same_bits_for_any_number_of_threads \
   tests/exact/test_invariants.py::test_columnar_round_trip
-ASAN := address,undefined
-preload = $(shell $${CXX:-c++} -print-file-name=lib$(1).so)
-asan-env = LD_PRELOAD="$(call preload,asan) $(call preload,ubsan) $(call preload,stdc++)" \
-  ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1
+preload = LD_PRELOAD="$(foreach lib,$(1) stdc++,$(shell $${CXX:-c++} -print-file-name=lib$(lib).so))"
+ASAN = $(call preload,asan ubsan) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
+  $(call instrumented,asan)
+TSAN = $(call preload,tsan) $(call instrumented,tsan)
 # Every scenario of the core without Python, with each set of kernels that this machine can run.
 define drive
 	for simd in baseline avx2 avx512; do \
@@ -193,31 +169,86 @@ define drive
 	  $(1) threads; done
 endef
 .PHONY: sanitize
-sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests with the sanitizers
+sanitize: build/asan/.built build/tsan/.built  ## Run tests with the sanitizers
 	$(call drive,build/asan/obart_driver)
 	$(call drive,build/tsan/obart_driver)
-	$(asan-env) .venv-asan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
-	LD_PRELOAD="$(call preload,tsan) $(call preload,stdc++)" \
-	  .venv-tsan/bin/python -m pytest --timeout=0 $(SANITIZE_TESTS)
+	$(ASAN) -m pytest --timeout=0 $(SANITIZE_TESTS)
+	$(TSAN) -m pytest --timeout=0 $(SANITIZE_TESTS)
 
 FUZZ_SECONDS ?= 120
 .PHONY: fuzz
-fuzz: .venv-asan/.built  ## Load mutated model files with the address sanitizer for two minutes
-	$(asan-env) .venv-asan/bin/python tests/files/fuzz/model_file.py --seconds $(FUZZ_SECONDS)
+fuzz: build/asan/.built  ## Load mutated model files with the address sanitizer for two minutes
+	$(ASAN) tests/files/fuzz/model_file.py --seconds $(FUZZ_SECONDS)
 
-.venv-asan/.tools .venv-tsan/.tools: pyproject.toml
-	$(call new-env,$(PYTHON),$(@D))
+##@ Speed
+.PHONY: instructions
+instructions: build  ## Compare the instructions per sweep with the recorded ones (needs valgrind)
+	$(call driver,dev) .venv/bin/python benchmarks/instructions.py
+
+BENCH = .venvs/bench/bin/python
+.PHONY: bench
+bench: .venvs/bench/.built  ## Run the benchmarks of docs/performance.md with small sizes (minutes)
+	$(BENCH) benchmarks/run.py --quick $(BENCH_ARGS)
+
+.PHONY: bench-full
+bench-full: .venvs/bench/.built  ## Run them in full and write that page (longer, on a quiet machine)
+	$(BENCH) benchmarks/run.py $(BENCH_ARGS)
+	$(BENCH) benchmarks/report.py
+	$(BENCH) docs/tools/readme.py
+
+# pymc-bart 0.13 needs Python 3.12.
+.venvs/bench/.tools: pyproject.toml benchmarks/requirements.txt benchmarks/requirements-data.txt
+	$(call new-env,$(call find-python,3.12),$(@D))
+	$(BENCH) -m pip install --quiet -r benchmarks/requirements.txt
+	$(BENCH) -m pip install --quiet --no-deps -r benchmarks/requirements-data.txt
 	@touch $@
-.venv-asan/.built: .venv-asan/.tools $(SOURCES)
-	$(call install,.venv-asan,asan,".[test]",-C cmake.define.OBLIQUEBART_SANITIZE=$(ASAN))
+.venvs/bench/.built: .venvs/bench/.tools $(SOURCES)
+	$(call install,.venvs/bench,bench,.)
 	@touch $@
-.venv-tsan/.built: .venv-tsan/.tools $(SOURCES)
-	$(call install,.venv-tsan,tsan,".[test]",-C cmake.define.OBLIQUEBART_SANITIZE=thread)
+
+##@ Documentation
+.PHONY: docs
+docs: build .venv/.docs  ## Build the documentation and run its gallery; warnings are errors
+	.venv/bin/python -m sphinx --fail-on-warning --keep-going -q docs build/docs/html
+	.venv/bin/python docs/tools/check_links.py build/docs/html
+	@echo "Open build/docs/html/index.html"
+
+.venv/.docs: .venv/.tools
+	.venv/bin/python -m pip install --quiet --group docs
 	@touch $@
+
+.PHONY: docs-check
+docs-check: docs  ## Check the site in Chromium, narrow and wide, light and dark (needs npm)
+	npm install --silent --no-save --prefix build/docs/npm axe-core@4
+	.venv/bin/python docs/tools/check_site.py build/docs/html build/docs/npm build/docs/shots
+
+SITE ?= build/site
+.PHONY: docs-site
+docs-site: docs  ## Put the site beside those of other versions, in SITE=build/site
+	.venv/bin/python docs/tools/versions.py build/docs/html $(SITE)
+
+.PHONY: docs-push
+docs-push: docs-site  ## Commit and push SITE, a checkout of the branch gh-pages
+	cd $(SITE) && git add --all && git -c user.name=docs -c user.email=docs@localhost \
+	  commit --quiet --allow-empty -m "Documentation of $$(git -C $(CURDIR) describe --always --tags)"
+	cd $(SITE) && git push --quiet
+
+.PHONY: tutorials
+tutorials: .venvs/instrumented/.tools  ## Apply the tutorials' changes to a copy, build it and test it
+	rm -rf build/tutorials/copy && mkdir -p build/tutorials/copy
+	.venvs/instrumented/bin/python docs/extend/build.py build/tutorials/copy
+	$(call install-core,tutorials,./build/tutorials/copy)
+	for script in docs/extend/*_test.py; do $(call instrumented,tutorials) "$$script"; done
+
+##@ Release
+.PHONY: check-tag
+check-tag:  ## Compare TAG=v0.1.0 with the version of the package
+	@grep -qx '__version__ = "$(TAG:v%=%)"' src/obliquebart/__init__.py || \
+	  { echo "TAG=$(TAG) is not the version in src/obliquebart/__init__.py"; exit 1; }
 
 ##@ House
 .PHONY: clean
 clean:  ## Remove all environments, builds and caches
-	rm -rf .venv .venv-* .venvs build dist src/obliquebart/_core.pyi
+	rm -rf .venv .venvs build dist src/obliquebart/_core.pyi
 	rm -rf docs/gallery .pytest_cache .mypy_cache .ruff_cache
 	find src tests benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -10,6 +10,8 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "tools"))
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+import versions  # noqa: E402
+
 import obliquebart  # noqa: E402
 
 project = "obliquebart"
@@ -25,6 +27,7 @@ extensions = [
     "mathml",
     "fragments",
 ]
+templates_path = ["_templates"]
 exclude_patterns = ["tools", "_generated", "README.md"]
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 
@@ -68,6 +71,7 @@ html_title = "obliquebart"
 html_static_path = ["_static"]
 html_extra_path = ["llms.txt"]
 html_css_files = ["site.css"]
+html_js_files = ["versions.js", "version-menu.js"]
 html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sourcelink = False
@@ -76,6 +80,7 @@ html_last_updated_fmt = None
 html_sidebars = {name: [] for name in ("quickstart", "when", "faq", "search", "genindex")}
 html_theme_options = {
     "navbar_align": "left",
+    "navbar_start": ["navbar-logo", "version-menu"],
     "header_links_before_dropdown": 8,
     # The other search button has a label that differs from its text.
     "navbar_persistent": ["search-button"],
@@ -87,4 +92,4 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_context = {"default_mode": "auto"}
+html_context = {"default_mode": "auto", "version_name": versions.version_name(release)}

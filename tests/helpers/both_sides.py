@@ -75,7 +75,7 @@ def fit_by_pandas(task: Task, path: Path) -> None:
 
 def predict_by_command(task: Task, model: Path, out: Path) -> np.ndarray:
     command("predict", model, task.path, "-o", out, "-q", "-j", 1)
-    columns = pd.read_csv(out)
+    columns = pd.read_csv(out, float_precision="round_trip")  # before pandas 3 not the default
     if task.kind == "regression":
         return columns["prediction"].to_numpy()
     return columns.filter(like="probability_").to_numpy()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from matplotlib import pyplot as plt
+from matplotlib.patches import Rectangle
 
 from helpers import small_models
 from helpers.survival import intervals, right_censored, survival_model
@@ -54,7 +55,8 @@ def test_checks(model):
     fit = plots.fit(evaluation)
     np.testing.assert_allclose(fit.lines[0].get_ydata()[1:], evaluation.curves[0].predicted)
     np.testing.assert_allclose(fit.lines[1].get_ydata()[1:], evaluation.curves[0].observed)
-    bars = plots.calibration(model, X, Y).patches
+    patches = plots.calibration(model, X, Y).patches
+    bars = [patch for patch in patches if isinstance(patch, Rectangle)]
     heights = [bar.get_height() for bar in bars if bar.get_width() == pytest.approx(0.1)]
     assert len(heights) == 10
     assert sum(heights) == pytest.approx(10.0)
