@@ -215,6 +215,16 @@ fuzz: .venv-asan/.built  ## Load mutated model files with the address sanitizer 
 	$(call install,.venv-tsan,tsan,".[test]",-C cmake.define.OBLIQUEBART_SANITIZE=thread)
 	@touch $@
 
+# Both say what is missing: the Pythons to build with or to test on, Debian's apt to emulate aarch64.
+.PHONY: wheels
+wheels:  ## Build the sdist and the wheels in dist/ (needs Python 3.10, 3.11 and 3.12, no compiler)
+	$(PYTHON) wheels/build_wheels.py
+
+WHEELS ?=
+.PHONY: test-wheels
+test-wheels:  ## Install and test them without a compiler (Python 3.10 to 3.13; Debian for aarch64)
+	$(PYTHON) wheels/check_wheels.py $(WHEELS)
+
 ##@ House
 .PHONY: clean
 clean:  ## Remove all environments, builds and caches
