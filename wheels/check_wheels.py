@@ -12,16 +12,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from emulated import RELEASES, emulated_python
-from wheel_targets import DIST, ROOT, TESTED, WORK, MissingError, find_pythons, target_for
+from wheel_targets import DIST, ROOT, TESTED, WORK, MissingError, find_pythons, target_for, timed
 
 # The whole suite runs on every Python with `make test-all`; this is about the wheel.
-TESTS = ["tests/exact/test_same_draws.py", "tests/unit/estimators", "tests/files"]
-# Emulated, what takes a second takes a minute: one fit of every scenario but the largest.
+TESTS = [
+    "tests/exact/test_same_draws.py",
+    *("tests/unit/estimators/test_regressor.py", "tests/unit/estimators/test_classifier.py"),
+    *("tests/unit/cli/test_commands.py", "tests/files/test_model_file.py"),
+]
+FIRST_MINUTES = [str(ROOT / "wheels" / "first_minutes.py"), str(ROOT / "README.md")]
+# Emulated, what takes a second takes a minute: a short demo, one fit of each scenario but large ones.
+EMULATED_MINUTES = ["-m", "obliquebart", "demo", "--n-burn=20", "--n-draws=20", "--quiet"]
 EMULATED_TESTS = [
     "tests/exact/test_same_draws.py",
     *("-k", "test_draws_are_those_recorded and not large"),
@@ -39,18 +44,14 @@ class Place:
     name: str
     python: list[str]
     env: dict[str, str]
+    first: list[str]
     tests: list[str]
 
-    def run(self, *arguments: str | Path, folder: Path) -> None:
+    def run(self, *arguments: str, folder: Path) -> None:
         """Run Python in a folder; an error ends the check."""
-        done = subprocess.run([*self.python, *map(str, arguments)], cwd=folder, env=self.env)
+        done = subprocess.run([*self.python, *arguments], cwd=folder, env=self.env)
         if done.returncode != 0:
             sys.exit(f"{self.name}: failed")
-
-
-def say(name: str, what: str, start: float) -> None:
-    """Print how long something took."""
-    print(f"{name}: {what} {time.perf_counter() - start:.1f} s", flush=True)
 
 
 def install_here(version: str) -> Place:
@@ -61,11 +62,10 @@ def install_here(version: str) -> Place:
     base = find_pythons((version,))[version]
     subprocess.run([base, "-m", "venv", "--clear", folder], check=True)
     env = {**os.environ, "PATH": str(folder / "bin")}
-    start = time.perf_counter()
-    subprocess.run([python, *INSTALL, wheel, "pandas>=2.2"], check=True, env=env)
-    say(version, f"pip install {wheel.name} pandas", start)
+    with timed(f"{version}: pip install {wheel.name} pandas"):
+        subprocess.run([python, *INSTALL, wheel, "pandas>=2.2"], check=True, env=env)
     subprocess.run([python, *INSTALL, *TOOLS, *MORE_TOOLS], check=True, env=env)
-    return Place(version, [str(python)], env, TESTS)
+    return Place(version, [str(python)], env, FIRST_MINUTES, TESTS)
 
 
 def install_emulated(version: str) -> Place:
@@ -75,7 +75,6 @@ def install_emulated(version: str) -> Place:
     packages = WORK / "test" / name
     emulated = emulated_python(version, WORK.parent / "aarch64", packages)
     platforms = [f"manylinux_2_{minor}_aarch64" for minor in (17, 26, 27, 28)]
-    start = time.perf_counter()
     subprocess.run(
         [
             *(sys.executable, *INSTALL),
@@ -85,18 +84,18 @@ def install_emulated(version: str) -> Place:
         ],
         check=True,
     )
-    say(name, f"pip install {target.wheel().name}", start)
-    return Place(name, emulated.command(), emulated.environment(), EMULATED_TESTS)
+    command, env = emulated.command(), emulated.environment()
+    return Place(name, command, env, EMULATED_MINUTES, EMULATED_TESTS)
 
 
 def check(place: Place) -> None:
     """Do what a new user does, then test."""
     folder = WORK / "test" / f"{place.name}-folder"
     folder.mkdir(parents=True, exist_ok=True)
-    place.run(ROOT / "wheels" / "first_minutes.py", ROOT / "README.md", folder=folder)
-    start = time.perf_counter()
-    place.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *place.tests, folder=ROOT)
-    say(place.name, "tests", start)
+    with timed(f"{place.name}: first minutes"):
+        place.run(*place.first, folder=folder)
+    with timed(f"{place.name}: tests"):
+        place.run("-m", "pytest", "-q", "-p", "no:cacheprovider", *place.tests, folder=ROOT)
 
 
 def main() -> None:

@@ -6,6 +6,9 @@ import os
 import platform
 import shutil
 import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,3 +94,13 @@ def find_pythons(versions: tuple[str, ...]) -> dict[str, Path]:
     if missing:
         raise MissingError(f"Python {', '.join(missing)} is neither on the path nor in pyenv")
     return {version: path for version, path in found.items() if path is not None}
+
+
+@contextmanager
+def timed(what: str) -> Iterator[None]:
+    """Print the seconds that something took, and those of processor time, children included."""
+    start, before = time.perf_counter(), os.times()
+    yield
+    seconds, after = time.perf_counter() - start, os.times()
+    busy = sum(after[:4]) - sum(before[:4])
+    print(f"{what}: {seconds:.1f} s, {busy:.1f} s of processor time", flush=True)
