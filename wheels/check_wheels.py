@@ -25,7 +25,7 @@ TESTS = [
     *("tests/unit/cli/test_commands.py", "tests/files/test_model_file.py"),
 ]
 FIRST_MINUTES = [str(ROOT / "wheels" / "first_minutes.py"), str(ROOT / "README.md")]
-# Emulated, what takes a second takes a minute: a short demo, one fit of each scenario but large ones.
+# Emulated, a second takes a minute: a short demo, one fit of each scenario but the largest.
 EMULATED_MINUTES = ["-m", "obliquebart", "demo", "--n-burn=20", "--n-draws=20", "--quiet"]
 EMULATED_TESTS = [
     "tests/exact/test_same_draws.py",
