@@ -246,6 +246,16 @@ check-tag:  ## Compare TAG=v0.1.0 with the version of the package
 	@grep -qx '__version__ = "$(TAG:v%=%)"' src/obliquebart/__init__.py || \
 	  { echo "TAG=$(TAG) is not the version in src/obliquebart/__init__.py"; exit 1; }
 
+# Both say what is missing: the Pythons to build with or to test on, Debian's apt to emulate aarch64.
+.PHONY: wheels
+wheels:  ## Build the sdist and the wheels in dist/ (needs Python 3.10, 3.11 and 3.12, no compiler)
+	$(PYTHON) wheels/build_wheels.py
+
+WHEELS ?=
+.PHONY: test-wheels
+test-wheels:  ## Install and test them without a compiler (Python 3.10 to 3.13; Debian for aarch64)
+	$(PYTHON) wheels/check_wheels.py $(WHEELS)
+
 ##@ House
 .PHONY: clean
 clean:  ## Remove all environments, builds and caches
