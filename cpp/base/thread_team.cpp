@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <new>
 #include <system_error>
 
 #if defined(__x86_64__) || defined(_M_X64)
@@ -93,9 +94,11 @@ void ThreadTeam::launch() {
         loop(thread);
       });
     }
-  } catch (const std::system_error&) {  // the system has no more: fewer will do
-    most_ = size_ = static_cast<std::int64_t>(workers_.size()) + 1;
+    return;
+  } catch (const std::system_error&) {  // the system has no more, or no memory: fewer will do
+  } catch (const std::bad_alloc&) {
   }
+  most_ = size_ = static_cast<std::int64_t>(workers_.size()) + 1;
 }
 
 void ThreadTeam::announce(Round round) {

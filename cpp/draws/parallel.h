@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -28,10 +30,15 @@ void for_pieces(std::int64_t n_pieces, std::int64_t n_threads, const MakeWorker&
       if (failure == nullptr) failure = std::current_exception();
     }
   };
+  const std::int64_t n_used = std::max<std::int64_t>(std::min(n_threads, n_pieces), 1);
   std::vector<std::thread> threads;
+  threads.reserve(static_cast<std::size_t>(n_used - 1));
+  // An exception must not leave this function while threads run. Where the system has no more of
+  // them, or no memory, fewer will do.
   try {
-    for (std::int64_t t = 1; t < std::min(n_threads, n_pieces); ++t) threads.emplace_back(run);
-  } catch (const std::system_error&) {  // the system has no more: fewer will do
+    for (std::int64_t t = 1; t < n_used; ++t) threads.emplace_back(run);
+  } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {
   }
   run();
   for (std::thread& thread : threads) thread.join();

@@ -107,11 +107,6 @@ def test_killed_fits_go_on_to_the_same_draws(tmp_path, seed):
     assert min(by_point.values()) >= 1
 
 
-@pytest.mark.long
-def test_killed_fits_go_on_to_the_same_draws_long(tmp_path, seed):
-    assert sum(kill(tmp_path, 500, seed).values()) >= 500
-
-
 # ---- interrupted ---------------------------------------------------------------------------------
 
 

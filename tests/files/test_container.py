@@ -16,8 +16,9 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     for function in ("fsync", "replace"):
         with monkeypatch.context() as patch:
             patch.setattr(container.os, function, _fail)
-            with pytest.raises(OSError, match="No space"):
+            with pytest.raises(OSError, match="No space") as caught:
                 container.write_file(path, b"new" * 1000)
+            assert caught.value.filename == str(path)
         assert path.read_bytes() == b"old"
         assert os.listdir(tmp_path) == ["m"]
     container.write_file(path, b"new")
@@ -47,7 +48,7 @@ def test_links_are_followed_and_devices_refused(tmp_path):
     for path in (tmp_path, "/dev/null"):
         with pytest.raises(OSError, match="not a regular file"):
             container.write_file(path, b"x")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="no/folder'"):
         container.write_file(tmp_path / "no" / "folder", b"x")
 
 

@@ -13,6 +13,7 @@ import gzip
 import io
 import itertools
 import sys
+import zlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
@@ -176,7 +177,7 @@ def _parse_csv(name: str, stream: TextIO, delimiter: str | None, decimal: str) -
             f"{name} is not UTF-8 text (byte {error.object[error.start]:#04x}): convert it, for "
             "example with iconv -f latin1 -t utf-8."
         ) from error
-    except (csv.Error, gzip.BadGzipFile, EOFError) as error:
+    except (csv.Error, gzip.BadGzipFile, zlib.error, EOFError) as error:
         raise FileError(f"{name} is damaged or not a CSV file: {error}.") from error
     cells = zip(*rows, strict=True) if rows else [()] * len(header)
     columns = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart.cli.datafile import PARQUET, FileError, frame_backend
+from obliquebart.files.container import write_file
 
 NamedArrays = dict[str, NDArray[Any]]
 
@@ -25,15 +27,24 @@ def columns_to_json(columns: NamedArrays) -> dict[str, Any]:
 
 
 def write_columns(columns: NamedArrays, path: Path | None) -> None:
-    """Write a CSV or Parquet file, or CSV to standard output."""
-    if path is not None and path.suffix.lower() in PARQUET:
-        _write_parquet(columns, path)
-    elif path is None:
+    """Write a CSV or Parquet file, or CSV to standard output.
+
+    An existing file is replaced only after the new one is complete.
+    """
+    if path is None:
         _write_csv(columns, sys.stdout)
         sys.stdout.flush()
+        return
+    if path.suffix.lower() in PARQUET:
+        data = _parquet(columns, path)
     else:
-        with path.open("w", encoding="utf-8", newline="") as stream:
-            _write_csv(columns, stream)
+        text = io.StringIO()
+        _write_csv(columns, text)
+        data = text.getvalue().encode()
+    if path.exists() and not path.is_file():  # a pipe or a device
+        path.write_bytes(data)
+    else:
+        write_file(path, data)
 
 
 def _write_csv(columns: NamedArrays, stream: Any) -> None:
@@ -43,14 +54,16 @@ def _write_csv(columns: NamedArrays, stream: Any) -> None:
     writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
 
 
-def _write_parquet(columns: NamedArrays, path: Path) -> None:
+def _parquet(columns: NamedArrays, path: Path) -> bytes:
     import narwhals.stable.v2 as nw
 
     backend = frame_backend()
     if backend is None:
         raise FileError(f"Writing {path} needs pyarrow or polars: pip install pyarrow.")
     data = {name: values.tolist() for name, values in columns.items()}
-    nw.from_dict(data, backend=backend).write_parquet(str(path))
+    stream = io.BytesIO()
+    nw.from_dict(data, backend=backend).write_parquet(stream)
+    return stream.getvalue()
 
 
 def simulated_table(n_rows: int, seed: int) -> NamedArrays:

@@ -185,13 +185,24 @@ def write_file(path: str | os.PathLike[str], data: bytes) -> None:
     target = Path(os.path.realpath(path))
     if target.exists() and not target.is_file():
         raise OSError(f"Cannot write {os.fspath(path)!r}: it exists and is not a regular file.")
-    _remove_leftovers(target)
-    with _temporary_file(target) as (temporary, descriptor):
-        with open(descriptor, "wb", closefd=False) as file:
-            file.write(data)
-        _sync(descriptor)
-        os.replace(temporary, target)
+    with _errors_about(path):
+        _remove_leftovers(target)
+        with _temporary_file(target) as (temporary, descriptor):
+            with open(descriptor, "wb", closefd=False) as file:
+                file.write(data)
+            _sync(descriptor)
+            os.replace(temporary, target)
     _sync_folder(target.parent)
+
+
+@contextlib.contextmanager
+def _errors_about(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let errors of the system name the file that the user named, not the temporary one."""
+    try:
+        yield
+    except OSError as error:
+        # Of the class that belongs to the number.
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 @contextlib.contextmanager

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+import resource
+import threading
 from pathlib import Path
+
+# What a thread needs besides its stack before it can report an error: Python's own arenas.
+THREAD_BYTES = 4 * 2**20
+# The stack of a thread if the system has no limit.
+DEFAULT_STACK = 8 * 2**20
 
 
 def available_memory() -> int | None:
     """Bytes that can be allocated now, or None if the platform does not say."""
-    candidates = [_meminfo_available(), _cgroup_available()]
+    candidates = [_meminfo_available(), _cgroup_available(), _address_space_left()]
     known = [c for c in candidates if c is not None]
     if known:
         return max(min(known), 0)
@@ -29,6 +36,40 @@ def require_memory(n_bytes: float, what: str, remedy: str) -> None:
             f"{what} needs at least {_readable(n_bytes)}, "
             f"but {_readable(available)} are available. {remedy}"
         )
+
+
+def require_threads(n_threads: int) -> None:
+    """Raise MemoryError if the process may not have the memory for so many threads.
+
+    Python waits for ever for a thread that has no memory to begin with.
+    """
+    left = _address_space_left()
+    needed = n_threads * (_stack_bytes() + THREAD_BYTES)
+    if left is not None and needed > left:
+        plural = "a thread" if n_threads == 1 else f"{n_threads} threads"
+        raise MemoryError(
+            f"Running {plural} needs {_readable(needed)}, but the limit of this "
+            f"process's memory (ulimit -v) leaves {_readable(left)}. Raise it, or lower n_jobs."
+        )
+
+
+def _stack_bytes() -> int:
+    if threading.stack_size() > 0:
+        return threading.stack_size()
+    soft, _ = resource.getrlimit(resource.RLIMIT_STACK)
+    return DEFAULT_STACK if soft == resource.RLIM_INFINITY else soft
+
+
+def _address_space_left() -> int | None:
+    """Return what a limit of the address space leaves (`ulimit -v`)."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if soft == resource.RLIM_INFINITY:
+        return None
+    try:
+        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return None
+    return max(soft - pages * resource.getpagesize(), 0)
 
 
 def _meminfo_available() -> int | None:

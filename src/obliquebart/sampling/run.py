@@ -27,7 +27,7 @@ from obliquebart.sampling.chain import (
     Trace,
 )
 from obliquebart.sampling.device import CPU, Device
-from obliquebart.sampling.memory import require_memory
+from obliquebart.sampling.memory import require_memory, require_threads
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.remote import is_placed, remote_problem
 from obliquebart.table.encoded import EncodedTable
@@ -171,6 +171,7 @@ def _run_in_threads(
             return runner.start
         return runner.run(source.with_threads(n_threads), seconds)
 
+    require_threads(min(jobs, len(tasks)))
     pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
     futures = [pool.submit(work, *each) for each in zip(runners, most_threads, strict=True)]
     interrupted = False

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
 
 import numpy as np
 import polars as pl
+import pytest
 
 import obliquebart
 from helpers import small_models
 from helpers.command_line import QUICK, rows_of, run
 from obliquebart import _core
 from obliquebart.estimators import base
+from obliquebart.files import container
 from obliquebart.posterior.verdict import HEADLINES
 from obliquebart.sampling.device import Device
 
@@ -89,6 +93,31 @@ def test_the_model_is_that_of_python(folder):
     np.testing.assert_array_equal(predicted, model.predict(X))
     low = np.array([float(row["low"]) for row in rows_of(answer)])
     np.testing.assert_array_equal(low, model.predict_interval(X, 0.5, "outcome")[:, 0])
+
+
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_a_failed_write_leaves_the_old_predictions(name, folder, tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / name
+    path.write_text("old")
+    monkeypatch.setattr(container.os, "fsync", fail)
+    result = run("predict", folder / "y.obart", folder / "data.csv", "-o", path, code=1)
+    assert f"{path}: No space left on device." in "".join(result.stderr.split("\n"))
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_predictions_go_through_pipes(folder, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reader.start()
+    run("predict", folder / "y.obart", folder / "data.csv", "-o", pipe)
+    reader.join(60)
+    assert read == [run("predict", folder / "y.obart", folder / "data.csv").stdout]
 
 
 def test_parquet_and_csv_agree(folder, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import gzip
 import io
@@ -76,6 +77,19 @@ def test_booleans_as_outcomes(tmp_path):
     assert y.tolist() == [True, False]
     assert rows.tolist() == [0, 2]
     assert file.outcome("y", as_text=True)[0].tolist() == ["True", "False"]
+
+
+def test_damaged_gzip(tmp_path):
+    path = tmp_path / "d.csv.gz"
+    good = gzip.compress(b"a,b\n" + b"1,2\n" * 5000, mtime=0)
+    for place in range(0, len(good), 3):
+        path.write_bytes(good[:place] + bytes([good[place] ^ 0x55]) + good[place + 1 :])
+        # Some bytes do not matter.
+        with contextlib.suppress(FileError):
+            read_data(str(path))
+    path.write_bytes(good[:12] + b"\xff" * 20)
+    with pytest.raises(FileError, match="damaged or not a CSV file"):
+        read_data(str(path))
 
 
 def test_gzip(tmp_path):

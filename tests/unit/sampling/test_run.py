@@ -236,6 +236,18 @@ def test_memory_is_asked_for_before_the_chains_start(data, monkeypatch):
     ObliqueBARTRegressor(**SMALL).fit(*data)
 
 
+def test_a_limit_of_the_address_space_counts(data, monkeypatch):
+    """Without it, a thread that has no memory to begin with would be waited for for ever."""
+    monkeypatch.setattr(memory, "_address_space_left", lambda: 9_000_000)
+    assert memory.available_memory() == 9_000_000
+    with pytest.raises(
+        MemoryError, match=r"Running a thread needs .* leaves 9 MB\. Raise it, or lower"
+    ):
+        ObliqueBARTRegressor(**SMALL).fit(*data)
+    monkeypatch.setattr(memory, "_address_space_left", lambda: 90_000_000)
+    ObliqueBARTRegressor(**SMALL).fit(*data)
+
+
 def test_available_memory_is_plausible():
     available = memory.available_memory()
     assert available is None or 10_000_000 < available < 10**15
