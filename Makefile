@@ -121,6 +121,15 @@ bugs: .venv-bugs/.built  ## Show that the tests catch every planted bug
 	$(call install,.venv-bugs,bugs,".[test]",-C cmake.define.OBLIQUEBART_PLANTED_BUGS=ON)
 	@touch $@
 
+# Mutants of the sampler and of the file reader; the last line is the score.
+MUTANTS_ARGS ?=
+.PHONY: mutants
+mutants: build build/mutants/tools  ## Count the mutants that the tests kill (MUTANTS_ARGS="--number 50 --seed 2")
+	PYTHONPATH=tests:build/mutants/tools .venv/bin/python -m mutation.run $(MUTANTS_ARGS)
+
+build/mutants/tools:
+	.venv/bin/python -m pip install --quiet --target $@ "libclang>=18.1,<19"
+
 .PHONY: bench
 bench: .venv-bench/.built  ## Run the benchmarks of docs/performance.md with small sizes (minutes)
 	.venv-bench/bin/python benchmarks/run.py --quick $(BENCH_ARGS)
