@@ -7,7 +7,6 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,6 +53,15 @@ class Bench:
             if not result["how"]
         ]
         return tests, failing
+
+    def in_order(self, tests: list[Test]) -> list[Test]:
+        """Put the tests in the order of `self.tests`, then the short ones first."""
+
+        def rank(test: Test) -> tuple[int, float, str]:
+            place = next(i for i, start in enumerate(self.tests) if test.name.startswith(start))
+            return place, test.seconds, test.name
+
+        return sorted(tests, key=rank)
 
     def kill(self, mutants: list[Mutant], tests: list[Test]) -> list[Outcome]:
         """Run each mutant against the tests that reach it, in their order, until one kills it."""
@@ -107,8 +115,3 @@ class Bench:
                 stdout=log,
                 stderr=log,
             )
-
-
-def in_order(tests: list[Test], rank: Callable[[str], int]) -> list[Test]:
-    """Put the tests that kill most first, then the short ones."""
-    return sorted(tests, key=lambda test: (rank(test.name), test.seconds, test.name))

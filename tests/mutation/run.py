@@ -14,10 +14,10 @@ import sys
 import time
 
 from . import tree
-from .bench import Bench, in_order
+from .bench import Bench, Test
 from .mutant import Mutant
 from .parts import PARTS, ROOT, Part
-from .report import HERE, Score, read_reasons, results, summary
+from .report import HERE, Outcome, Score, read_reasons, results, summary
 
 SPARE = 1.8  # mutants in the build per mutant wanted: not all are reached
 
@@ -28,10 +28,7 @@ def main() -> int:
     parts = [PARTS[name] for name in given.part or PARTS]
     choice = tree.choose(parts, int(SPARE * given.number), given.seed)
     choice = tree.build(choice, given.jobs)
-    scores = [
-        score(part, choice.mutants(part.name), given.number, make_bench(part, given))
-        for part in parts
-    ]
+    scores = [score(part, choice.mutants(part.name), given) for part in parts]
     how = {
         "date": dt.date.today().isoformat(),
         "seed": given.seed,
@@ -56,26 +53,42 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def make_bench(part: Part, given: argparse.Namespace) -> Bench:
+def make_bench(part: Part, stage: int, given: argparse.Namespace) -> Bench:
     return Bench(
         root=ROOT,
         sources=tree.TREE / "src",
-        tests=part.tests,
-        work=tree.WORK / "runs" / part.name.replace(" ", "-"),
+        tests=part.stages[stage],
+        work=tree.WORK / "runs" / f"{part.name.replace(' ', '-')}-{stage}",
         jobs=given.jobs,
         budget=given.budget,
         variables={"OBLIQUEBART_DRIVER": str(tree.BUILD / "obart_driver")},
     )
 
 
-def score(part: Part, mutants: list[Mutant], number: int, bench: Bench) -> Score:
+def score(part: Part, mutants: list[Mutant], given: argparse.Namespace) -> Score:
+    outcomes: dict[int, Outcome] = {}
+    left = mutants
+    for stage in range(len(part.stages)):
+        bench = make_bench(part, stage, given)
+        tests = passing(bench)
+        reached: frozenset[int] = frozenset().union(*(test.reached for test in tests))
+        left = [mutant for mutant in left if mutant.number in reached]
+        if stage == 0:
+            print(f"{part.name}: tests reach {len(left)} of {len(mutants)} mutants", flush=True)
+            left = left[: given.number]
+        found = {outcome.mutant.number: outcome for outcome in bench.kill(left, tests)}
+        outcomes |= found
+        left = [mutant for mutant in left if not found[mutant.number].how]
+        print(f"{part.name}: {len(left)} survive stage {stage + 1}", flush=True)
+    return Score(part.name, list(outcomes.values()), read_reasons())
+
+
+def passing(bench: Bench) -> list[Test]:
+    """Return the tests that pass without a mutant, and name the others."""
     tests, failing = bench.record()
     for name in failing:
         print(f"left out, as it does not pass in time without a mutant: {name}", flush=True)
-    reached: frozenset[int] = frozenset().union(*(test.reached for test in tests))
-    counted = [mutant for mutant in mutants if mutant.number in reached][:number]
-    print(f"{part.name}: {len(counted)} mutants that tests reach, of {len(mutants)}", flush=True)
-    return Score(part.name, bench.kill(counted, in_order(tests, part.rank)), read_reasons())
+    return bench.in_order(tests)
 
 
 if __name__ == "__main__":
