@@ -10,6 +10,7 @@ import pytest
 
 from helpers import small_files
 from obliquebart import ModelFileError, ObliqueBARTCausal, ObliqueBARTRegressor
+from obliquebart.directions import Axis, Sparse
 from obliquebart.files import container, model_file, model_reader
 from obliquebart.files.arrays import ArrayReader, field
 from obliquebart.files.container import Contents
@@ -82,6 +83,12 @@ HEADERS = {
     "scale": (REGRESSOR, (*FIRST, "outcome", "scale"), -1e-300, "scale of its outcome is negative"),
     "unit": (REGRESSOR, (*FIRST, "outcome", "sigma_unit"), -1.0, "its outcome is negative"),
     "prior": (REGRESSOR, (*PRIOR, "likelihood"), "probit", "'probit', which is none of"),
+    "constant": (
+        REGRESSOR,
+        PRIOR,
+        {"likelihood": "x", "n_trees": 3},
+        "likelihood is 'x', which is none of",
+    ),
     "field": (REGRESSOR, (*PRIOR, "x"), lambda _: 1, "its prior has an unknown field 'x'"),
     "type": (REGRESSOR, (*PRIOR, "alpha"), 1, "'alpha' in its header is not of type float"),
     "alpha": (REGRESSOR, (*PRIOR, "alpha"), 2.0, "its prior is not allowed"),
@@ -157,6 +164,7 @@ ARRAYS = {
     "weight": (weighted_regressor, "training.weights", put(0, 0.0), "not in .1e-300, 1e.300"),
     "rows": (REGRESSOR, "posterior.0.state.0.residual", lambda a: a[:-1], "numbers of rows"),
     "keys": (REGRESSOR, "row_keys", lambda a: a[::-1], "are not sorted"),
+    "late keys": (REGRESSOR, "row_keys", lambda a: a[[*range(10), 11, 10]], "are not sorted"),
     "no keys": (REGRESSOR, "row_keys", lambda a: a[:0], "are not sorted"),
     "sigma": (REGRESSOR, "posterior.0.trace.sigma", put((1, 3), 0.0), "sigma is zero somewhere"),
     "share": (REGRESSOR, "posterior.0.trace.theta", put((0, 0), 1.001), r"not in \[0, 1\]"),
@@ -168,7 +176,12 @@ ARRAYS = {
         lambda a: a.T,
         r"not float64 of shape \(2, 4\)",
     ),
-    "type": (REGRESSOR, "row_keys", lambda a: a.astype(np.int64), "not uint64 of shape"),
+    "type": (
+        REGRESSOR,
+        "row_keys",
+        lambda a: a.astype(np.int64),
+        r"not uint64 of shape \('any',\)",
+    ),
     "trees": (
         REGRESSOR,
         "posterior.0.draws.is_new",
@@ -182,6 +195,27 @@ ARRAYS = {
 def test_a_wrong_value_of_an_array_is_refused(name):
     make, array, change, message = ARRAYS[name]
     refuse(with_array(make, array, change), message)
+
+
+def test_states_have_the_rows_of_the_training_data():
+    header, arrays = contents_of(REGRESSOR)
+    shorter = {name: a[:-1] if name.endswith("residual") else a for name, a in arrays.items()}
+    refuse(small_files.closed(Contents(header, shorter)), "different numbers of rows")
+    empty = {name: a[:0] if name.endswith("residual") else a for name, a in arrays.items()}
+    training = {**header["training"], "included": False}
+    without = {name: a for name, a in empty.items() if not name.startswith("training.")}
+    data = small_files.closed(Contents({**header, "training": training}, without))
+    refuse(data, "different numbers of rows")
+
+
+def test_a_mixture_of_directions_keeps_its_weights():
+    X, y = small_files.small_table()
+    del X["group"]
+    model = ObliqueBARTRegressor(**small_files.SMALL, directions=[Sparse(), Axis()]).fit(X, y)
+    data = model_file.to_bytes(model._fitted, {})
+    again = model_file._new_estimator(read_model(data))
+    assert [n for n in again.posterior_.trace if "direction" in n] == ["direction.0", "direction.1"]
+    assert model_file.to_bytes(again._fitted, {}) == data
 
 
 def test_arrays_that_are_missing_or_too_many_are_named():
@@ -238,6 +272,7 @@ def test_a_long_burn_in_is_written_once_if_sigma_stays():
     assert model_file._short_burn_in(fixed).shape == (2, 1)
     assert model_file._short_burn_in(drawn) is drawn
     assert model_file._short_burn_in(fixed[:, :0]).shape == (2, 0)
+    assert model_file._short_burn_in(fixed[:1, :2]).shape == (1, 1)
     one_changes = fixed.copy()
     one_changes[1, 4] = 0.6
     assert model_file._short_burn_in(one_changes) is one_changes
@@ -254,6 +289,19 @@ def test_fields_have_their_type():
         with pytest.raises(ModelFileError, match="'x' in its header is not finite"):
             field({"x": value}, "x", float)
     assert field({"x": 0.5}, "x", float) == 0.5
+
+
+@pytest.mark.parametrize("text", ['{"a":NaN}', '{"a":-Infinity}', '{"a":1,"a":1}'])
+def test_json_that_only_some_parsers_take_is_refused(text):
+    with pytest.raises(ValueError, match=r"is not allowed|occurs twice"):
+        container._parse_json(text)
+
+
+def test_labels_are_finite_numbers():
+    assert model_reader._read_labels({"dtype": "f8", "values": [0.5, 1.5]}).tolist() == [0.5, 1.5]
+    for wrong in (np.inf, np.nan):
+        with pytest.raises(ModelFileError, match="labels are not distinct"):
+            model_reader._read_labels({"dtype": "f8", "values": [0.5, wrong]})
 
 
 def test_an_array_is_handed_out_once():

@@ -127,7 +127,8 @@ def constants(node: ast.Constant) -> list[Replacement]:
     if isinstance(node.value, bool):
         return [(f"{node.value} to {not node.value}", ast.Constant(not node.value))]
     if isinstance(node.value, (int, float)):
-        return [(f"{node.value} to {node.value + 1}", ast.Constant(node.value + 1))]
+        other = node.value + 1 if abs(node.value) < 1e9 else node.value * 2
+        return [(f"{node.value} to {other}", ast.Constant(other))]
     return []
 
 
