@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -72,6 +74,51 @@ def test_every_number_of_the_trace(values):
             moves[move] = (moves[move][0] + n, moves[move][1] + k)
     assert sum(n for n, _ in moves.values()) == 12 * 6
     assert all(0 < k < n for n, k in moves.values())
+
+
+def test_progress_tells_the_share_of_accepted_proposals():
+    chain, control = make_chain(), _core.Control()
+    chain.run(3, 0, 1, control)
+    counts = chain.counters
+    accepted, proposed = (
+        sum(counts[f"{what}_{move}"] for move in _core.MOVES) for what in ("accepted", "proposed")
+    )
+    assert proposed == 3 * 6
+    shown = control.snapshot()
+    assert shown["sweep"] == 3
+    assert shown["acceptance"] == accepted / proposed
+
+
+def test_counts_of_moves_travel_with_the_state():
+    chain = make_chain(min_samples_leaf=20)
+    chain.sweep(30)
+    counts, state = chain.counters, chain.state()
+    for what in ("proposed", "accepted", "invalid"):
+        assert state[what].tolist() == [counts[f"{what}_{move}"] for move in _core.MOVES]
+    assert sum(state["invalid"]) > 0
+    other = make_chain(min_samples_leaf=20)
+    other.set_state(state)
+    assert other.counters == counts
+
+
+def test_a_state_can_draw_some_column():
+    chain = make_chain(theta_by_column=True, theta_a=2.0, theta_b=3.0)
+    state = chain.state()
+    chain.set_state({**state, "theta": np.array([0.0, 0.0, 1.0])})
+    with pytest.raises(ValueError, match="theta"):
+        chain.set_state({**state, "theta": np.zeros(3)})
+
+
+@pytest.mark.parametrize("deepest", [0, 1, 2])
+def test_trees_are_no_deeper_than_allowed(deepest):
+    chain = make_chain(max_depth=deepest, alpha=0.99, beta=0.0, min_samples_leaf=0)
+    for _ in range(60):
+        chain.sweep(1)
+        state = chain.state()
+        begin = state["node_begin"].astype(int)
+        found = [depths(state["node_kind"][i:j]) for i, j in itertools.pairwise(begin)]
+        assert max(found) <= deepest
+    assert max(found) == deepest
 
 
 def test_draws_route_only_tables_with_their_columns():

@@ -55,13 +55,13 @@ class Bench:
         return tests, failing
 
     def in_order(self, tests: list[Test]) -> list[Test]:
-        """Put the tests in the order of `self.tests`, then the short ones first."""
-
-        def rank(test: Test) -> tuple[int, float, str]:
-            place = next(i for i, start in enumerate(self.tests) if test.name.startswith(start))
-            return place, test.seconds, test.name
-
-        return sorted(tests, key=rank)
+        """Keep the order of `self.tests`; within each, put tests that differ most first."""
+        groups: list[list[Test]] = [[] for _ in self.tests]
+        for test in tests:
+            groups[next(i for i, t in enumerate(self.tests) if test.name.startswith(t))].append(
+                test
+            )
+        return [test for group in groups for test in by_news(group)]
 
     def kill(self, mutants: list[Mutant], tests: list[Test]) -> list[Outcome]:
         """Run each mutant against the tests that reach it, in their order, until one kills it."""
@@ -115,3 +115,15 @@ class Bench:
                 stdout=log,
                 stderr=log,
             )
+
+
+def by_news(tests: list[Test]) -> list[Test]:
+    """Take the test that reaches most per second of what no earlier one has, again and again."""
+    left, ordered = sorted(tests, key=lambda test: (test.seconds, test.name)), []
+    seen: set[int] = set()
+    while left:
+        best = max(left, key=lambda test: len(test.reached - seen) / (0.1 + test.seconds))
+        left.remove(best)
+        seen |= best.reached
+        ordered.append(best)
+    return ordered
