@@ -6,7 +6,9 @@ Only bodies of functions are changed: what runs at import is over before a mutan
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+import copy
+from collections.abc import Iterator
+from typing import Any
 
 from .mutant import Change
 
@@ -38,7 +40,7 @@ COMPARISONS: dict[type[ast.AST], list[type[ast.cmpop]]] = {
     ast.IsNot: [ast.Is],
 }
 SWITCH = "from obliquebart_mutants import mutant as _mutant\n"
-Replacement = tuple[str, ast.AST]  # what changes, and the node that takes the place
+Replacement = tuple[str, Any]  # what changes, and the node that takes the place
 
 
 def find(file: str, source: str) -> list[Change]:
@@ -97,8 +99,7 @@ def replacements(node: ast.stmt | ast.expr) -> list[Replacement]:
     """List what may stand in a node's place."""
     if isinstance(node, (ast.BinOp, ast.BoolOp)) and type(node.op) in OPERATORS:
         other = OPERATORS[type(node.op)]
-        fields = {**fields_of(node), "op": other()}
-        return [(f"{type(node.op).__name__} to {other.__name__}", type(node)(**fields))]
+        return [(f"{type(node.op).__name__} to {other.__name__}", with_field(node, op=other()))]
     if isinstance(node, ast.Compare):
         first, *rest = node.ops
         return [
@@ -114,7 +115,7 @@ def replacements(node: ast.stmt | ast.expr) -> list[Replacement]:
         return constants(node)
     if isinstance(node, (ast.If, ast.While, ast.IfExp)):
         test = ast.UnaryOp(ast.Not(), node.test)
-        return [("condition negated", type(node)(**{**fields_of(node), "test": test}))]
+        return [("condition negated", with_field(node, test=test))]
     dropped = isinstance(node, (ast.Raise, ast.AugAssign, ast.Continue, ast.Break))
     called = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
     stored = isinstance(node, ast.Assign) and isinstance(
@@ -132,8 +133,12 @@ def constants(node: ast.Constant) -> list[Replacement]:
     return []
 
 
-def fields_of(node: ast.AST) -> dict[str, object]:
-    return dict(ast.iter_fields(node))
+def with_field(node: Any, **fields: ast.AST) -> Any:
+    """Return a copy of a node in which some fields are others."""
+    new = copy.copy(node)
+    for name, value in fields.items():
+        setattr(new, name, value)
+    return new
 
 
 class Switcher(ast.NodeTransformer):
@@ -148,8 +153,7 @@ class Switcher(ast.NodeTransformer):
         if found is None:
             return node
         number, change = found
-        switch: Callable[..., ast.expr] = ast.Call
-        is_on = switch(ast.Name("_mutant", ast.Load()), [ast.Constant(number)], [])
+        is_on = ast.Call(ast.Name("_mutant", ast.Load()), [ast.Constant(number)], [])
         assert isinstance(node, (ast.stmt, ast.expr))
         if isinstance(node, (ast.If, ast.While)):  # only its test changes, and it may be long
             opposite = ast.UnaryOp(ast.Not(), node.test)

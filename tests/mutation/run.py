@@ -1,6 +1,6 @@
 """Count the mutants that the tests kill.
 
-All mutants are compiled into one copy of the sources, under build/mutants. Each test runs once
+All mutants of a part are in one copy of the sources, under build/mutants. Each test runs once
 without a mutant, to see which ones it reaches; then each mutant runs against the tests that reach
 it until one fails, hangs or crashes.
 """
@@ -13,29 +13,26 @@ import json
 import sys
 import time
 
-from . import tree
 from .bench import Bench, Test
 from .mutant import Mutant
 from .parts import PARTS, ROOT, Part
 from .report import HERE, Outcome, Score, read_reasons, results, summary
+from .tree import WORK, Tree, choose, mutants
 
-SPARE = 1.8  # mutants in the build per mutant wanted: not all are reached
+SPARE = 1.5  # mutants in the build per mutant wanted: not all are reached
 
 
 def main() -> int:
     given = arguments()
     start = time.monotonic()
-    parts = [PARTS[name] for name in given.part or PARTS]
-    choice = tree.choose(parts, int(SPARE * given.number), given.seed)
-    choice = tree.build(choice, given.jobs)
-    scores = [score(part, choice.mutants(part.name), given) for part in parts]
+    scores = [score(PARTS[name], given) for name in given.part or PARTS]
     how = {
         "date": dt.date.today().isoformat(),
         "seed": given.seed,
         "minutes": round((time.monotonic() - start) / 60, 1),
     }
     text = json.dumps(results(scores, how), indent=1) + "\n"
-    (tree.WORK / "results.json").write_text(text)
+    (WORK / "results.json").write_text(text)
     if given.record:
         (HERE / "results.json").write_text(text)
     print(summary(scores))
@@ -53,34 +50,39 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def make_bench(part: Part, stage: int, given: argparse.Namespace) -> Bench:
-    return Bench(
-        root=ROOT,
-        sources=tree.TREE / "src",
-        tests=part.stages[stage],
-        work=tree.WORK / "runs" / f"{part.name.replace(' ', '-')}-{stage}",
-        jobs=given.jobs,
-        budget=given.budget,
-        variables={"OBLIQUEBART_DRIVER": str(tree.BUILD / "obart_driver")},
-    )
+def score(part: Part, given: argparse.Namespace) -> Score:
+    tree = Tree(WORK / part.name.replace(" ", "-"))
+    tree.folder.mkdir(parents=True, exist_ok=True)
+    chosen, driver = tree.make(choose(part, int(SPARE * given.number), given.seed), given.jobs)
+    benches = [
+        Bench(
+            root=ROOT,
+            sources=tree.root / "src",
+            tests=tests,
+            work=tree.folder / f"stage-{stage}",
+            jobs=given.jobs,
+            budget=given.budget,
+            variables={"OBLIQUEBART_DRIVER": str(driver)},
+        )
+        for stage, tests in enumerate(part.stages, 1)
+    ]
+    return Score(part.name, tried(mutants(chosen), benches, given.number), read_reasons())
 
 
-def score(part: Part, mutants: list[Mutant], given: argparse.Namespace) -> Score:
+def tried(left: list[Mutant], benches: list[Bench], number: int) -> list[Outcome]:
+    """Run the first mutants that a test of the first bench reaches; survivors go to the next."""
     outcomes: dict[int, Outcome] = {}
-    left = mutants
-    for stage in range(len(part.stages)):
-        bench = make_bench(part, stage, given)
+    for stage, bench in enumerate(benches, 1):
         tests = passing(bench)
         reached: frozenset[int] = frozenset().union(*(test.reached for test in tests))
         left = [mutant for mutant in left if mutant.number in reached]
-        if stage == 0:
-            print(f"{part.name}: tests reach {len(left)} of {len(mutants)} mutants", flush=True)
-            left = left[: given.number]
+        if stage == 1:
+            left = left[:number]
         found = {outcome.mutant.number: outcome for outcome in bench.kill(left, tests)}
         outcomes |= found
+        print(f"stage {stage}: {len(tests)} tests, {len(left)} mutants", flush=True)
         left = [mutant for mutant in left if not found[mutant.number].how]
-        print(f"{part.name}: {len(left)} survive stage {stage + 1}", flush=True)
-    return Score(part.name, list(outcomes.values()), read_reasons())
+    return list(outcomes.values())
 
 
 def passing(bench: Bench) -> list[Test]:

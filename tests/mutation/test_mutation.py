@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mutation import cpp_write, page, python, tree
+from mutation import cpp_write, page, python
 from mutation.bench import Bench
 from mutation.mutant import Change, Mutant, line_text, one_per_place, shuffled
+from mutation.parts import ROOT
 from mutation.report import Outcome, Reason, Score, read_reasons, summary
 
 TOY = '''def clip(value, top):
@@ -151,7 +152,7 @@ def test_the_order_of_mutants_survives_a_line_elsewhere():
 
 def test_every_reason_is_about_a_line_that_exists():
     for (file, text, what), reason in read_reasons().items():
-        lines = [line.strip() for line in (tree.ROOT / file).read_text().splitlines()]
+        lines = [line.strip() for line in (ROOT / file).read_text().splitlines()]
         assert text in lines, f"{file} has no line {text!r} (change: {what})"
         assert reason.kind in ("equivalent", "speed", "other")
         assert reason.sentence.endswith(".")

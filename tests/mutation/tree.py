@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.util
 import json
 import os
 import re
@@ -19,54 +20,32 @@ from .parts import ROOT, Part
 
 HERE = Path(__file__).parent
 WORK = ROOT / "build" / "mutants"
-TREE = WORK / "tree"
-BUILD = WORK / "core"
+COPIED = ("CMakeLists.txt", "cpp/**/*", "tests/cpp/*", "src/obliquebart/**/*")
 ATTEMPTS = 6
 # Undo what an editable install does to imports, in every process that sees the mutated package.
 CUSTOMIZE = """import sys
 sys.meta_path[:] = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
 """
 
-
-@dataclass(frozen=True)
-class Choice:
-    """Numbered changes by part, in random order."""
-
-    parts: dict[str, dict[int, Change]]
-
-    def all(self) -> dict[int, Change]:
-        return {number: c for chosen in self.parts.values() for number, c in chosen.items()}
-
-    def without(self, bad: set[int]) -> Choice:
-        return Choice(
-            {
-                name: {number: c for number, c in chosen.items() if number not in bad}
-                for name, chosen in self.parts.items()
-            }
-        )
-
-    def mutants(self, part: str) -> list[Mutant]:
-        return [
-            Mutant(number, c.file, c.line, line_text(read(c.file), c.line), c.what)
-            for number, c in self.parts[part].items()
-        ]
+Chosen = dict[int, Change]  # by number, in random order
 
 
 def read(file: str) -> str:
     return (ROOT / file).read_text()
 
 
-def choose(parts: list[Part], most: int, seed: int) -> Choice:
-    """Choose `most` random changes of each part."""
-    chosen: dict[str, dict[int, Change]] = {}
-    number = 1
-    for part in parts:
-        files = part.files()
-        changes = shuffled(find(files), {file: read(file) for file in files}, seed)
-        taken = one_per_place(changes, most)
-        chosen[part.name] = dict(enumerate(taken, number))
-        number += len(taken)
-    return Choice(chosen)
+def choose(part: Part, most: int, seed: int) -> Chosen:
+    """Choose `most` random changes of a part."""
+    files = part.files()
+    changes = shuffled(find(files), {file: read(file) for file in files}, seed)
+    return dict(enumerate(one_per_place(changes, most), 1))
+
+
+def mutants(chosen: Chosen) -> list[Mutant]:
+    return [
+        Mutant(number, c.file, c.line, line_text(read(c.file), c.line), c.what)
+        for number, c in chosen.items()
+    ]
 
 
 def find(files: list[str]) -> list[Change]:
@@ -76,33 +55,113 @@ def find(files: list[str]) -> list[Change]:
     kept = WORK / f"changes-{hashlib.sha256((texts + tool).encode()).hexdigest()[:16]}.json"
     if kept.exists():
         return [Change(**change) for change in json.loads(kept.read_text())]
-    found = [c for file in files if file.endswith(".py") for c in python.find(file, read(file))]
-    compiled = {file for file in files if not file.endswith(".py")}
-    if compiled:
+    if files[0].endswith(".py"):
+        found = [change for file in files for change in python.find(file, read(file))]
+    else:
         from . import cpp_find  # only then is libclang needed
 
-        units = [ROOT / file for file in sorted(compiled) if file.endswith(".cpp")]
-        found += cpp_find.find(ROOT, units, compiled)
+        units = [ROOT / file for file in files if file.endswith(".cpp")]
+        found = cpp_find.find(ROOT, units, set(files))
     WORK.mkdir(parents=True, exist_ok=True)
     kept.write_text(json.dumps([asdict(change) for change in found]))
     return found
 
 
-def write(choice: Choice) -> None:
-    """Write the tree; files that stay the same keep their time, so that little is compiled."""
-    by_file: defaultdict[str, list[tuple[int, Change]]] = defaultdict(list)
-    for number, change in choice.all().items():
-        by_file[change.file].append((number, change))
-    for file in copied():
-        put(TREE / file, rewritten(file, by_file.get(file, [])))
-    put(TREE / "switch.h", (HERE / "switch.h").read_bytes())
-    put(TREE / "src/obliquebart_mutants.py", (HERE / "page.py").read_bytes())
-    put(TREE / "src/sitecustomize.py", CUSTOMIZE.encode())
+@dataclass(frozen=True)
+class Tree:
+    """A folder with the mutated sources, and with their build if the core is mutated."""
+
+    folder: Path
+
+    @property
+    def root(self) -> Path:
+        return self.folder / "tree"
+
+    @property
+    def build_folder(self) -> Path:
+        return self.folder / "core"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / "core.log"
+
+    def make(self, chosen: Chosen, jobs: int) -> tuple[Chosen, Path]:
+        """Write the tree and give it a core; return the mutants in it, and the driver."""
+        if all(change.file.endswith(".py") for change in chosen.values()):
+            self.write(chosen)
+            return chosen, self.borrow_core()
+        return self.build(chosen, jobs), self.build_folder / "obart_driver"
+
+    def write(self, chosen: Chosen) -> None:
+        """Write the tree; files that stay the same keep their time, so that little is compiled."""
+        by_file: defaultdict[str, list[tuple[int, Change]]] = defaultdict(list)
+        for number, change in chosen.items():
+            by_file[change.file].append((number, change))
+        for file in copied():
+            put(self.root / file, rewritten(file, by_file.get(file, [])))
+        put(self.root / "switch.h", (HERE / "switch.h").read_bytes())
+        put(self.root / "src/obliquebart_mutants.py", (HERE / "page.py").read_bytes())
+        put(self.root / "src/sitecustomize.py", CUSTOMIZE.encode())
+
+    def build(self, chosen: Chosen, jobs: int) -> Chosen:
+        """Write and compile; leave out what does not compile, and try again."""
+        for _ in range(ATTEMPTS):
+            self.write(chosen)
+            errors = self.compile(jobs)
+            if not errors:
+                self.install(*self.build_folder.glob("_core*.so"))
+                return chosen
+            bad = {
+                number
+                for number, change in chosen.items()
+                if any(touches(change, file, line) for file, line in errors)
+            }
+            if not bad:
+                break
+            print(f"{len(bad)} mutants do not compile and are left out", flush=True)
+            chosen = {number: c for number, c in chosen.items() if number not in bad}
+        raise SystemExit(f"The core does not compile: see {self.log}")
+
+    def compile(self, jobs: int) -> set[tuple[str, int]]:
+        """Compile the tree; return the places of the errors."""
+        flags = f"-w -Wno-narrowing -include {self.root / 'switch.h'}"
+        configure = [
+            *("cmake", "-S", str(self.root), "-B", str(self.build_folder), "-G", "Ninja"),
+            *("-DOBLIQUEBART_DRIVER=ON", "-DSKBUILD_PROJECT_NAME=obliquebart"),
+            *("-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_FLAGS={flags}"),
+            f"-DPython_EXECUTABLE={sys.executable}",
+        ]
+        build = ["ninja", "-C", str(self.build_folder), "-j", str(jobs), "-k", "0"]
+        environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+        with self.log.open("w") as log:
+            subprocess.run(configure, check=True, stdout=log, stderr=log, env=environment)
+            done = subprocess.run(build, check=False, stdout=log, stderr=log, env=environment)
+        if done.returncode == 0:
+            return set()
+        error = rf"{re.escape(str(self.root))}/(\S+?):(\d+):\d+: error"
+        places = re.findall(error, self.log.read_text())
+        if not places:
+            raise SystemExit(f"The build failed: see {self.log}")
+        return {(file, int(line)) for file, line in places}
+
+    def borrow_core(self) -> Path:
+        """Take the core that this Python has; return the driver beside which it was built."""
+        found = importlib.util.find_spec("obliquebart._core")
+        if found is None or found.origin is None:
+            raise SystemExit("There is no compiled core: run `make build`.")
+        self.install(Path(found.origin))
+        driver = os.environ.get("OBLIQUEBART_DRIVER", ROOT / "build" / "dev" / "obart_driver")
+        return Path(driver)
+
+    def install(self, *libraries: Path) -> None:
+        for library in libraries:
+            new = self.root / "src" / "obliquebart" / library.name
+            shutil.copy2(library, new.with_suffix(".new"))
+            new.with_suffix(".new").rename(new)
 
 
 def copied() -> list[str]:
-    globs = ("CMakeLists.txt", "cpp/**/*", "tests/cpp/*", "src/obliquebart/**/*")
-    paths = (path for glob in globs for path in ROOT.glob(glob) if path.is_file())
+    paths = (path for glob in COPIED for path in ROOT.glob(glob) if path.is_file())
     names = [str(path.relative_to(ROOT)) for path in paths]
     return [name for name in names if not name.endswith((".so", ".pyc"))]
 
@@ -122,54 +181,6 @@ def put(path: Path, content: bytes) -> None:
         path.write_bytes(content)
 
 
-def build(choice: Choice, jobs: int) -> Choice:
-    """Write and compile; leave out what does not compile, and try again."""
-    for _ in range(ATTEMPTS):
-        write(choice)
-        errors = compile_core(jobs)
-        if not errors:
-            install()
-            return choice
-        bad = {
-            number
-            for number, change in choice.all().items()
-            if any(touches(change, file, line) for file, line in errors)
-        }
-        if not bad:
-            raise SystemExit(f"The core does not compile: see {BUILD}.log")
-        print(f"{len(bad)} mutants do not compile and are left out", flush=True)
-        choice = choice.without(bad)
-    raise SystemExit(f"The core still does not compile: see {BUILD}.log")
-
-
 def touches(change: Change, file: str, line: int) -> bool:
     n_lines = (ROOT / file).read_bytes()[change.start : change.end].count(b"\n")
     return change.file == file and change.line <= line <= change.line + n_lines
-
-
-def compile_core(jobs: int) -> set[tuple[str, int]]:
-    """Compile the tree; return the places of the errors."""
-    flags = f"-w -Wno-narrowing -include {TREE / 'switch.h'}"
-    configure = [
-        *("cmake", "-S", str(TREE), "-B", str(BUILD), "-G", "Ninja", "-DOBLIQUEBART_DRIVER=ON"),
-        *("-DCMAKE_BUILD_TYPE=Release", f"-DCMAKE_CXX_FLAGS={flags}"),
-        f"-DPython_EXECUTABLE={sys.executable}",
-        "-DSKBUILD_PROJECT_NAME=obliquebart",
-    ]
-    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    with open(f"{BUILD}.log", "w") as log:
-        told = {"stdout": log, "stderr": subprocess.STDOUT, "env": environment}
-        subprocess.run(configure, check=True, **told)
-        done = subprocess.run(["ninja", "-C", str(BUILD), "-j", str(jobs), "-k", "0"], **told)
-    if done.returncode == 0:
-        return set()
-    text = Path(f"{BUILD}.log").read_text()
-    places = re.findall(rf"{re.escape(str(TREE))}/(\S+?):(\d+):\d+: error", text)
-    if not places:
-        raise SystemExit(f"The build failed: see {BUILD}.log")
-    return {(file, int(line)) for file, line in places}
-
-
-def install() -> None:
-    for library in BUILD.glob("_core*.so"):
-        shutil.copy2(library, TREE / "src" / "obliquebart" / library.name)
