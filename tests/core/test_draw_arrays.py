@@ -121,6 +121,30 @@ def test_whole_arrays_are_read():
     assert read(given).to_arrays()["level_words"].tolist() == [2**32 - 2]
 
 
+def test_a_tree_has_at_most_250_leaves():
+    def read_chain(n_leaves: int) -> _core.Draws:
+        """Read one tree, in which every left child is a leaf."""
+        n_rules = n_leaves - 1
+        given = {
+            "structure_of": [[0]],
+            "node_begin": [0, 2 * n_rules + 1],
+            "node_kind": [1, 0] * n_rules + [0],
+            "cut": np.zeros(n_rules),
+            "phi_count": np.ones(n_rules),
+            "phi_column": np.zeros(n_rules),
+            "phi_value": np.ones(n_rules),
+            "cat_column": [],
+            "level_words": [],
+            "outputs": np.zeros(n_leaves),
+        }
+        formats = _core.DRAW_FORMAT.items()
+        return read({name: np.array(given[name], dtype) for name, dtype in formats})
+
+    assert read_chain(250).n_draws == 1
+    with pytest.raises(ValueError, match="a tree has too many leaves"):
+        read_chain(251)
+
+
 @pytest.mark.parametrize("bit", range(32))
 def test_every_level_of_32_goes_its_way(bit):
     given = arrays()

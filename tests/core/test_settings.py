@@ -58,6 +58,18 @@ def test_what_is_fixed_needs_no_prior():
     make_settings(theta_fixed=True, theta_a=0.0, theta_b=-1.0).verify()
 
 
+def test_a_patch_has_at_most_4096_cells():
+    def verify(*most: int) -> None:
+        settings = make_settings()
+        patch = {"kind": "patch", "shape": [65, 64], "least": [1, 1], "most": list(most)}
+        settings.directions = [{**patch, "columns": list(range(65 * 64))}]
+        settings.verify()
+
+    verify(64, 64)
+    with pytest.raises(ValueError, match="a patch has at most 4096 cells"):
+        verify(65, 64)
+
+
 def make_sampler(settings, y, weights=None):
     n = len(y)
     x = np.linspace(-1, 1, n, dtype=np.float32).reshape(1, n)

@@ -76,6 +76,17 @@ def test_every_number_of_the_trace(values):
     assert all(0 < k < n for n, k in moves.values())
 
 
+def test_weights_of_a_mixture_add_up_to_one():
+    components = [{"kind": "sparse", "concentration": 3.0}, {"kind": "axis", "concentration": 1.0}]
+    chain = make_chain(directions=components, theta_a=2.0, theta_b=3.0)
+    assert chain.state()["direction_weights"].tolist() == [0.75, 0.25]
+    chain.run(0, 20, 1, _core.Control())
+    weights = np.array([chain.trace["direction.0"], chain.trace["direction.1"]])
+    np.testing.assert_allclose(weights.sum(axis=0), 1.0, rtol=1e-14)
+    assert (weights > 0.0).all()
+    assert chain.state()["direction_weights"].tolist() == weights[:, -1].tolist()
+
+
 def test_progress_tells_the_share_of_accepted_proposals():
     chain, control = make_chain(), _core.Control()
     chain.run(3, 0, 1, control)
