@@ -43,6 +43,7 @@ HEADERS = {
     "sweeps": (("chains", 0, 0, "n_sweeps"), 10, "task.0.chain.0.state does not belong to this"),
     "fewer sweeps": (("chains", 0, 0, "n_sweeps"), 8, "state does not belong to this fit"),
     "settings": (("identity", "priors"), None, "different settings .it is damaged"),
+    "no settings": (("identity", "priors"), [], "different settings .it is damaged"),
     "length": (("identity", "n_burn"), 6, "made with n_burn=6, not 5"),
 }
 

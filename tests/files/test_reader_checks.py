@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import copy
 import functools
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from helpers import small_files
-from obliquebart import ModelFileError, ObliqueBARTCausal, ObliqueBARTRegressor
+from obliquebart import ModelFileError, ObliqueBARTCausal, ObliqueBARTRegressor, load
 from obliquebart.directions import Axis, Sparse
 from obliquebart.files import container, model_file, model_reader
 from obliquebart.files.arrays import ArrayReader, field
 from obliquebart.files.container import Contents
+from obliquebart.files.design import read_design
 from obliquebart.files.model_reader import read_model
 
 
 def weighted_regressor():
     X, y = small_files.small_table()
     return ObliqueBARTRegressor(**small_files.SMALL).fit(X, y, np.arange(1.0, len(y) + 1))
+
+
+def logit_classifier():
+    return small_files.small_classifier(link="logit")
 
 
 @functools.cache
@@ -216,6 +222,52 @@ def test_a_mixture_of_directions_keeps_its_weights():
     again = model_file._new_estimator(read_model(data))
     assert [n for n in again.posterior_.trace if "direction" in n] == ["direction.0", "direction.1"]
     assert model_file.to_bytes(again._fitted, {}) == data
+
+
+@pytest.mark.parametrize("directions", [[Sparse(), Axis()], [Axis()]])
+def test_directions_are_saved_as_a_list_or_alone(directions, tmp_path):
+    X, y = small_files.small_table()
+    del X["group"]
+    given = directions if len(directions) > 1 else directions[0]
+    model = ObliqueBARTRegressor(**small_files.SMALL, directions=given).fit(X, y)
+    model.save(tmp_path / "m")
+    again = load(tmp_path / "m")
+    assert again.directions == given
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+
+
+def test_a_file_of_schema_6_names_its_likelihood():
+    contents = small_files.opened(small_files.small_file(logit_classifier))
+    data = small_files.closed(Contents({**contents.header, "schema": 6}, contents.arrays))
+    assert read_model(data).fitted.likelihood.name == "logit"
+
+
+def test_propensities_are_the_last_columns():
+    arms = {"dtype": "U1", "values": ["a", "b", "c"]}
+    header = {"arms": arms, "location": 0.0, "scale": 1.0, "n_propensities": 2}
+
+    def design_of(*kinds):
+        wide = SimpleNamespace(columns=kinds, kinds=kinds)
+        return read_design(header, wide, None, model_reader._read_labels)
+
+    assert design_of("categorical", "continuous", "continuous").n_propensities == 2
+    for wrong in (("continuous",) * 2, ("continuous", "categorical", "continuous")):
+        with pytest.raises(ModelFileError, match="not the last of its columns"):
+            design_of(*wrong)
+
+
+def test_fits_of_propensities_have_no_states():
+    (entry,) = contents_of(small_files.small_causal).header["design"]["propensity"]["posteriors"]
+    assert entry["states"] == []
+
+
+def test_numbers_of_rows_begin_with_zero():
+    rng = np.random.default_rng(0)
+    X, y, weight = rng.normal(size=(30, 2)), rng.normal(size=30), np.arange(30) != 5.0
+    options = {**small_files.SMALL, "n_effect_trees": 2, "propensity": None}
+    model = ObliqueBARTCausal(**options).fit(X, y, np.arange(30) % 2, sample_weight=weight)
+    data = model_file.to_bytes(model._fitted, {}, include_data=True)
+    assert read_model(data).fitted.row_numbers.tolist() == np.flatnonzero(weight).tolist()
 
 
 def test_arrays_that_are_missing_or_too_many_are_named():
