@@ -147,6 +147,15 @@ BUGS_ARGS ?=
 bugs: build/bugs/.built  ## Show that the tests catch every planted bug (BUGS_ARGS=NAME: one)
 	$(call instrumented,bugs) tests/planted/run.py $(BUGS_ARGS)
 
+# Mutants of the sampler and of the file reader; the last line is the score.
+MUTANTS_ARGS ?=
+.PHONY: mutants
+mutants: build build/mutants/tools  ## Count the mutants that the tests kill (MUTANTS_ARGS="--number 50 --seed 2")
+	PYTHONPATH=tests:build/mutants/tools .venv/bin/python -m mutation.run $(MUTANTS_ARGS)
+
+build/mutants/tools:
+	.venv/bin/python -m pip install --quiet --target $@ "libclang>=18.1,<19"
+
 # The sanitizer's runtime must be in the process before Python starts. It needs memory of its own,
 # so the test that measures memory is left out.
 SANITIZE_TESTS ?= tests/unit/sampling tests/unit/posterior/test_posterior.py \

@@ -55,14 +55,15 @@ def pack(contents: Contents) -> bytes:
     """Return the bytes of a file, which depend on nothing but its contents."""
     header = {"checksum": _NO_DIGEST.decode(), **contents.header}
     text = json.dumps(header, separators=(",", ":"), allow_nan=False)
-    # Inside the outer JSON each quote takes two bytes.
-    if len(text) > MAX_HEADER // 2 or _is_too_large(text):
+    arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
+    data = bytearray(safetensors.numpy.save(arrays, {METADATA_KEY: text}))
+    length = int.from_bytes(data[:8], "little")
+    # What `unpack` would refuse: the text within other JSON that lists the arrays.
+    if length > MAX_HEADER or _is_too_large(data[8 : 8 + length].decode()):
         raise ValueError(
             f"The names and levels of the columns take {len(text) / 1e6:.0f} MB as text, which is "
             "too much for a file: give the categories shorter or fewer levels."
         )
-    arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
-    data = bytearray(safetensors.numpy.save(arrays, {METADATA_KEY: text}))
     begin, end = _find_digest(data)
     data[begin:end] = _digest(data, begin, end)
     return bytes(data)
