@@ -26,6 +26,7 @@ from wheel_targets import (
     Target,
     architectures,
     find_pythons,
+    glibc_of,
 )
 
 SOURCE, RAW = WORK / "source", WORK / "raw"
@@ -102,18 +103,20 @@ def build_wheel(python: Path, zig: Path, target: Target, stub: Path | None) -> P
     )
     (raw,) = out.glob("*.whl")
     audit = (python, "-m", "auditwheel")
-    run(*audit, "repair", "--plat", target.platform, "--only-plat", "-w", DIST, raw, PATH=path)
+    run(*audit, "repair", "--wheel-dir", DIST, raw, PATH=path)  # finds the oldest glibc itself
     wheel = target.wheel()
     check_contents(wheel)
     return wheel
 
 
 def check_contents(wheel: Path) -> None:
-    """One extension, its stub, and no library beside it."""
+    """One extension, its stub, no library beside it, and no glibc newer than was compiled for."""
     names = zipfile.ZipFile(wheel).namelist()
     compiled = [name for name in names if ".so" in Path(name).name]
     if len(compiled) != 1 or "obliquebart/_core.pyi" not in names:
         sys.exit(f"{wheel.name}: expected one extension and its stub, found {compiled}")
+    if glibc_of(wheel.name) > tuple(map(int, GLIBC.split("."))):
+        sys.exit(f"{wheel.name} needs a newer glibc than {GLIBC}")
 
 
 def stub_of(wheel: Path) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import subprocess
 import time
@@ -21,7 +22,7 @@ STABLE_ABI = "3.12"
 BUILT = ("3.10", "3.11", STABLE_ABI)
 TESTED = ("3.10", "3.11", "3.12", "3.13")
 ARCHITECTURES = ("x86_64", "aarch64")
-# Wheels of NumPy and SciPy need 2.27 or 2.28, so an older one would serve nobody.
+# The oldest that is promised: that of NumPy's and SciPy's wheels. auditwheel may find an older one.
 GLIBC = "2.28"
 
 
@@ -43,12 +44,8 @@ class Target:
         return f"{short}-abi3" if self.python == STABLE_ABI else f"{short}-{short}"
 
     @property
-    def platform(self) -> str:
-        return f"manylinux_{GLIBC.replace('.', '_')}_{self.arch}"
-
-    @property
     def pattern(self) -> str:
-        return f"obliquebart-*-{self.tags}-*{self.platform}.whl"
+        return f"obliquebart-*-{self.tags}-manylinux*_{self.arch}.whl"
 
     @property
     def extension_suffix(self) -> str:
@@ -67,6 +64,12 @@ def target_for(python: str, arch: str) -> Target:
     """Which wheel does this interpreter install?"""
     later = tuple(map(int, python.split("."))) >= tuple(map(int, STABLE_ABI.split(".")))
     return Target(STABLE_ABI if later else python, arch)
+
+
+def glibc_of(name: str) -> tuple[int, int]:
+    """Read the oldest glibc that a wheel promises to run with from its name."""
+    found = re.findall(r"manylinux_(\d+)_(\d+)_", name)
+    return min((int(major), int(minor)) for major, minor in found)
 
 
 def architectures() -> tuple[str, ...]:

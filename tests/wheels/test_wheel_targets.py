@@ -18,6 +18,7 @@ from wheel_targets import (
     Target,
     architectures,
     find_pythons,
+    glibc_of,
     target_for,
 )
 
@@ -43,9 +44,12 @@ def test_a_wheel_is_found_by_its_name(tmp_path: Path):
     target = Target("3.11", "aarch64")
     with pytest.raises(MissingError, match="make wheels"):
         target.wheel(tmp_path)
-    for tags in ("cp311-cp311-manylinux_2_28_aarch64", "cp312-abi3-manylinux_2_28_aarch64"):
+    platform_tags = "manylinux2014_aarch64.manylinux_2_17_aarch64"
+    for tags in (f"cp311-cp311-{platform_tags}", f"cp312-abi3-{platform_tags}"):
         (tmp_path / f"obliquebart-0.1.0-{tags}.whl").touch()
-    assert target.wheel(tmp_path).name == "obliquebart-0.1.0-cp311-cp311-manylinux_2_28_aarch64.whl"
+    found = target.wheel(tmp_path).name
+    assert found == f"obliquebart-0.1.0-cp311-cp311-{platform_tags}.whl"
+    assert glibc_of(found) == (2, 17)
 
 
 def test_missing_pythons_are_named():
