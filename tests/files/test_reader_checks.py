@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 
 from helpers import small_files
-from obliquebart import ModelFileError, ObliqueBARTCausal, ObliqueBARTRegressor, load
+from obliquebart import (
+    ModelFileError,
+    ObliqueBARTCausal,
+    ObliqueBARTClassifier,
+    ObliqueBARTRegressor,
+    load,
+)
 from obliquebart.directions import Axis, Sparse
 from obliquebart.files import container, model_file, model_reader
 from obliquebart.files.arrays import ArrayReader, field
@@ -240,6 +246,17 @@ def test_a_file_of_schema_6_names_its_likelihood():
     contents = small_files.opened(small_files.small_file(logit_classifier))
     data = small_files.closed(Contents({**contents.header, "schema": 6}, contents.arrays))
     assert read_model(data).fitted.likelihood.name == "logit"
+
+
+def test_classes_one_by_one_have_no_likelihood_of_all():
+    X, _ = small_files.small_table()
+    options = {**small_files.SMALL, "multiclass": "one_vs_rest"}
+    model = ObliqueBARTClassifier(**options).fit(X, np.arange(12) % 3)
+    contents = small_files.opened(model_file.to_bytes(model._fitted, {}))
+    more = {"n_classes": 3.0, "concentration": 1.0}
+    for posterior in contents.header["posteriors"]:
+        posterior["prior"] |= {"likelihood": "ordinal", "more": more}
+    refuse(small_files.closed(contents), "its likelihood is not that of its classes")
 
 
 def test_propensities_are_the_last_columns():

@@ -69,8 +69,11 @@ class Score:
         n = len(self.outcomes) - len(self.harmless)
         return len(self.killed) / n if n else 1.0
 
-    def line(self) -> str:
-        return f"{self.part} {self.strict:.2f} ({len(self.killed)} of {len(self.outcomes)})"
+    def line(self, *, all_mutants: bool = False) -> str:
+        """Name the part, its score and the numbers behind it."""
+        n = len(self.outcomes) - (0 if all_mutants else len(self.harmless))
+        score = self.strict if all_mutants else self.counted
+        return f"{self.part} {score:.2f} ({len(self.killed)} of {n})"
 
 
 def read_reasons(path: Path = REASONS) -> dict[tuple[str, str, str], Reason]:
@@ -82,7 +85,7 @@ def read_reasons(path: Path = REASONS) -> dict[tuple[str, str, str], Reason]:
 
 
 def summary(scores: list[Score]) -> str:
-    """Survivors with their reasons, figures of each part, and the scores as the last line."""
+    """List survivors with their reasons; the last line has the scores without harmless mutants."""
     lines = []
     for score in scores:
         lines.append(f"\n{score.part}: {len(score.survivors)} survivors")
@@ -92,11 +95,11 @@ def summary(scores: list[Score]) -> str:
             lines.append(f"  {mutant}\n    -> {told}")
         hows = Counter(outcome.how.split(" ")[0] for outcome in score.killed)
         lines.append(f"  {', '.join(f'{n} {how}' for how, n in hows.most_common())}")
-        lines.append(
-            f"  {len(score.harmless)} survivors change no result; without them the score is "
-            f"{score.counted:.3f}; {len(score.unexplained)} have no reason yet"
-        )
-    return "\n".join([*lines, "mutation score: " + ", ".join(score.line() for score in scores)])
+        lines.append(f"  {len(score.harmless)} survivors change no result or only the time")
+        lines.append(f"  {len(score.unexplained)} survivors have no reason yet")
+    whole = ", ".join(score.line(all_mutants=True) for score in scores)
+    counted = ", ".join(score.line() for score in scores)
+    return "\n".join([*lines, f"of all mutants: {whole}", f"mutation score: {counted}"])
 
 
 def results(scores: list[Score], how: dict[str, Any]) -> dict[str, Any]:
