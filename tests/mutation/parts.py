@@ -34,7 +34,10 @@ PARTS = {
         "sampler",
         ("cpp/**/*.h", "cpp/**/*.cpp"),
         (
-            ("tests/exact/test_same_draws.py", "tests/core"),
+            (
+                *("tests/core/test_settings.py", "tests/core/test_trace.py"),
+                *("tests/core/test_draw_arrays.py", "tests/exact/test_same_draws.py", "tests/core"),
+            ),
             (
                 *("tests/exact/test_invariants.py", "tests/exact/test_lp.py"),
                 *("tests/exact/test_rng.py", "tests/exact/test_polya_gamma.py"),
@@ -43,5 +46,14 @@ PARTS = {
             ),
         ),
     ),
-    "file reader": Part("file reader", ("src/obliquebart/files/*.py",), (("tests/files",),)),
+    "file reader": Part(
+        "file reader",
+        ("src/obliquebart/files/*.py",),
+        (
+            (
+                *("tests/files/test_reader_checks.py", "tests/files/test_checkpoint_checks.py"),
+                "tests/files",
+            ),
+        ),
+    ),
 }
