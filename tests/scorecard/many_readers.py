@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,9 @@ from helpers import small_files
 from obliquebart import ObliqueBARTRegressor, load
 from scorecard.finding import finish, resident_bytes
 
-N_ROWS = 2000
+N_ROWS = 500
 # Predictions from one load of the file.
-PER_LOAD = 5
+PER_LOAD = 4
 # As in many_fits.py: what the allocator may keep.
 MOST_GROWTH = 4_000_000
 
@@ -32,7 +33,7 @@ def table() -> np.ndarray:
 
 
 def save_model(path: Path) -> None:
-    X = table()[:500]
+    X = table()
     y = X[:, 0] + (X[:, 1] > X[:, 2])
     parameters = {**small_files.SMALL, "n_trees": 50, "n_burn": 50, "n_draws": 100}
     ObliqueBARTRegressor(**parameters).fit(X, y).save(path)
@@ -80,6 +81,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seconds", type=float, default=600.0)
     parser.add_argument("--worker", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(words)
+    warnings.simplefilter("ignore")
     if options.worker:
         print(json.dumps(predict_for(options.worker, options.seconds)))
         return 0

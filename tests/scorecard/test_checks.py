@@ -99,17 +99,17 @@ def test_a_lost_old_file_is_noticed(tmp_path, monkeypatch):
 
 
 def test_little_memory():
-    figure = script("scorecard/memory_limit.py", "--step", 12, "--only", "fit", "predict", "load")
+    figure = script("scorecard/memory_limit.py", "--step", 12, "--only", "fit", "predict")
     n_runs, n_fine, n_refused = (int(word) for word in figure.split() if word.isdigit())
     assert n_runs == n_fine + n_refused
-    assert n_fine >= 12
-    assert n_refused >= 3
+    assert n_fine >= 8
+    assert n_refused >= 2
 
 
 @pytest.mark.parametrize(
     ("operation", "expected"),
     [
-        (lambda: os.kill(os.getpid(), signal.SIGABRT), "crash (SIGABRT)"),
+        (lambda: os.kill(os.getpid(), signal.SIGKILL), "crash (SIGKILL)"),
         (lambda: {}["x"], memory_limit.OTHER),
         (lambda: np.zeros(10**9), memory_limit.NO_MEMORY),
         (lambda: 1, memory_limit.CHANGED),
