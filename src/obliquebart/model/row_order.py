@@ -60,8 +60,18 @@ def sample_of(rows: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def halved(key: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the rows of a part, those with small keys first."""
-    return np.asarray(rows[np.argpartition(key[rows], _half(len(rows)))])
+    """Return the rows of a part, those with small keys first.
+
+    Equal keys keep their order. `np.argpartition` would order them as the processor's sorting
+    instructions do, and the draws depend on the order of the rows.
+    """
+    values = key[rows]
+    middle = np.partition(values, _half(len(rows)))[_half(len(rows))]
+    if np.isnan(middle):  # missing values come last
+        small, same = ~np.isnan(values), np.isnan(values)
+    else:
+        small, same = values < middle, values == middle
+    return np.concatenate([rows[small], rows[same], rows[~(small | same)]])
 
 
 def halves(first: int, last: int) -> list[tuple[int, int]]:
@@ -79,7 +89,7 @@ def best_column(x: NDArray[np.floating], y: NDArray[np.float64]) -> int:
 
     Quarters rather than halves, because a cut at the median shows nothing of a symmetric effect.
     """
-    rows = np.argsort(x, axis=1)  # missing values come last
+    rows = np.argsort(x, axis=1, kind="stable")  # on every processor; missing values come last
     size = x.shape[1] // QUARTERS
     means = y[rows[:, : size * QUARTERS]].reshape(len(x), QUARTERS, size).mean(axis=2)
     first, last = (np.take_along_axis(x, rows[:, [k]], axis=1)[:, 0] for k in (0, -1))

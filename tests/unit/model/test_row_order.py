@@ -8,7 +8,7 @@ import pytest
 from obliquebart import ObliqueBARTRegressor, _core
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.outcome import Outcome, OutcomeScale
-from obliquebart.model.row_order import BLOCK, FEWEST_ROWS, row_order
+from obliquebart.model.row_order import BLOCK, FEWEST_ROWS, halved, row_order
 from obliquebart.model.training import TrainingProblem
 from obliquebart.table.encoded import EncodedTable
 
@@ -100,3 +100,15 @@ def test_the_engine_refuses_an_order_of_other_rows():
     for order in ([0, 1], [0, 1, 3], [-1, 0, 1]):
         with pytest.raises(ValueError, match="order"):
             _core.Data(x, levels, [], np.array(order))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_equal_keys_keep_their_order(missing):
+    key = np.random.default_rng(1).integers(0, 3, 4 * BLOCK).astype(np.float32)
+    if missing:
+        key[key > 0] = np.nan
+    rows = np.arange(4 * BLOCK)[::-1]
+    order = halved(key, rows)
+    value = np.nan_to_num(key, nan=9)
+    side = np.sign(value - np.sort(value)[2 * BLOCK])
+    assert np.array_equal(order, rows[np.argsort(side[rows], kind="stable")])
