@@ -48,6 +48,7 @@ with (
 for n_trees, values in errors.items():
     print(f"{n_trees:>4} trees: test RMSE {np.mean(values):.3f}")
 figure, axis = plt.subplots(layout="constrained")
-axis.boxplot(list(errors.values()), tick_labels=[str(n) for n in numbers])
+axis.boxplot(list(errors.values()))
+axis.set_xticks(range(1, len(numbers) + 1), labels=[str(n) for n in numbers])
 axis.set(xlabel="trees", ylabel="test RMSE of four folds")
 plt.show()
