@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import sys
 
 import pytest
 
+from helpers.processes import run_python
 from obliquebart.files import container
 
 
@@ -69,3 +71,38 @@ def test_the_bytes_are_on_the_disk_before_the_name_is(tmp_path, monkeypatch):
         )
     container.write_file(tmp_path / "m", b"x")
     assert calls == ["fsync", "replace", "fsync"]
+
+
+LITTLE_MEMORY = """
+import resource
+import numpy as np
+from obliquebart.files import container
+
+header = {"format": "numbers", "schema": 1}
+contents = container.Contents(header, {"x": np.ones(2_000_000)})
+data = container.pack(contents)
+calls = {
+    "pack": lambda: container.pack(contents),
+    "unpack": lambda: container.unpack(data, "numbers", (1,)),
+}
+in_use = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+for name, call in calls.items():
+    for megabytes in range(0, 70, 2):
+        limit = in_use + megabytes * 2**20
+        resource.setrlimit(resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        try:
+            call()
+        except MemoryError:
+            print(name, "refused")
+        else:
+            print(name, "done")
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_little_memory():
+    """Where the reader of the format has none, it ends the process."""
+    words = " ".join(run_python(LITTLE_MEMORY))
+    for name in ("pack", "unpack"):
+        assert f"{name} refused" in words
+        assert f"{name} done" in words

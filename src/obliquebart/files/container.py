@@ -33,6 +33,8 @@ METADATA_KEY = "obliquebart"
 MAX_HEADER = 32_000_000
 MAX_COMMAS = 2_000_000
 MAX_BRACES = 200_000
+# What reading or writing a file takes besides the arrays and a few copies of the header.
+SPARE_BYTES = 4_000_000
 
 _NO_DIGEST = b"0" * 64
 # In the file the header is JSON text inside JSON, so its quotes are escaped.
@@ -62,6 +64,7 @@ def pack(contents: Contents) -> bytes:
             "too much for a file: give the categories shorter or fewer levels."
         )
     arrays = {name: np.ascontiguousarray(array) for name, array in contents.arrays.items()}
+    _require_room(3 * sum(array.nbytes for array in arrays.values()), len(text))
     data = bytearray(safetensors.numpy.save(arrays, {METADATA_KEY: text}))
     begin, end = _find_digest(data)
     data[begin:end] = _digest(data, begin, end)
@@ -80,12 +83,18 @@ def unpack(data: bytes, kind: str, schemas: tuple[int, ...]) -> Contents:
     length = _header_length(data[:8], len(data))
     header = _parse_header(data[8 : 8 + length])
     _check_format(header, kind, schemas)
+    _require_room(len(data), length)
     try:
         arrays = safetensors.numpy.load(data)
     except (SafetensorError, KeyError, ValueError, TypeError, OverflowError) as error:
         raise ModelFileError(f"its arrays cannot be read: {error}") from error
     del header["checksum"]
     return Contents(header, arrays)
+
+
+def _require_room(array_bytes: int, header_bytes: int) -> None:
+    """Raise MemoryError where safetensors would have too little memory: it ends the process."""
+    np.empty(array_bytes + 4 * header_bytes + SPARE_BYTES, np.uint8)
 
 
 def _check_format(header: dict[str, Any], kind: str, schemas: tuple[int, ...]) -> None:
