@@ -8,6 +8,7 @@ MemoryError or a clear error of ours: no crash, no hang, no other exception.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import os
 import resource
 import signal
@@ -38,6 +39,7 @@ from scorecard.finding import finish
 
 HANG_SECONDS = 120.0
 MEGABYTE = 2**20
+SMALLEST_BLOCK = 2**15
 N_ROWS = 60_000
 SHORT: dict[str, Any] = {**small_files.SMALL, "n_trees": 20, "n_burn": 10, "n_draws": 20}
 # Statuses of a child.
@@ -63,6 +65,7 @@ def operations(folder: Path) -> dict[str, Operation]:
     path = folder / "model.obart"
     fitted.save(path, include_data=True)
     in_threads = load(path).set_params(n_jobs=8)
+    large = np.tile(X, (4, 1))
 
     def fit(model: Any, *data: Any) -> Operation:
         return lambda: model.fit(X, *data).predict(X[:50])
@@ -94,10 +97,10 @@ def operations(folder: Path) -> dict[str, Operation]:
         "fit of counts": fit(ObliqueBARTCountRegressor(**SHORT), counts),
         "fit of times": fit(ObliqueBARTSurvival(**SHORT), times),
         "fit of effects": lambda: ObliqueBARTCausal(**SHORT).fit(X, y, arms).effect(X[:50]),
-        "predict": lambda: fitted.predict(X),
-        "predict in eight threads": lambda: in_threads.predict(X),
-        "intervals": lambda: fitted.predict_interval(X),
-        "draws of outcomes": lambda: fitted.sample_y(X, 20, random_state=0),
+        "predict": lambda: fitted.predict(large),
+        "predict in eight threads": lambda: in_threads.predict(large),
+        "intervals": lambda: fitted.predict_interval(large),
+        "draws of outcomes": lambda: fitted.sample_y(large, 20, random_state=0),
         "load": lambda: load(path).predict(X[:50]),
         "load and sample more": lambda: load(path).sample_more(5).predict(X[:50]),
         "save": save,
@@ -109,6 +112,31 @@ def _table() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(N_ROWS, 5))
     return X, X[:, 0] + 0.1 * rng.normal(size=N_ROWS)
+
+
+def use_one_arena() -> None:
+    """Stop the C library from reserving memory for each thread, which would count as in use."""
+    arena_max = -8  # of <malloc.h>
+    library = ctypes.CDLL(None)
+    if hasattr(library, "mallopt"):
+        library.mallopt(arena_max, 1)
+
+
+def limit_to_what_is_used() -> tuple[int, list[np.ndarray]]:
+    """Limit the memory to the present one, and fill what the C library has in store.
+
+    Return the limit, and what must be kept to keep the store full.
+    """
+    in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (in_use, resource.RLIM_INFINITY))
+    filler = []
+    size = 64 * MEGABYTE
+    while size > SMALLEST_BLOCK:
+        try:
+            filler.append(np.empty(size, np.uint8))
+        except MemoryError:
+            size //= 2
+    return in_use, filler
 
 
 class Limited:
@@ -144,8 +172,8 @@ class Limited:
             descriptor = os.open(self._log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
             for stream in (1, 2):
                 os.dup2(descriptor, stream)
-            in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-            resource.setrlimit(resource.RLIMIT_AS, (in_use + more, in_use + more))
+            in_use, _filler = limit_to_what_is_used()
+            resource.setrlimit(resource.RLIMIT_AS, (in_use + more, resource.RLIM_INFINITY))
             found = np.asarray(self._operation())
             status = FINE if np.array_equal(found, self._expected) else CHANGED
         except MemoryError:
@@ -190,6 +218,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--only", nargs="*", help="names of operations; all by default")
     options = parser.parse_args(words)
     warnings.simplefilter("ignore")
+    use_one_arena()
     counts: Counter[str] = Counter()
     problems: list[str] = []
     with tempfile.TemporaryDirectory() as name:
