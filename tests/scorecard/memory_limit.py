@@ -132,11 +132,19 @@ def limit_to_what_is_used() -> tuple[int, list[np.ndarray]]:
     filler = []
     size = 64 * MEGABYTE
     while size > SMALLEST_BLOCK:
-        try:
-            filler.append(np.empty(size, np.uint8))
-        except MemoryError:
+        block = _block(size)
+        if block is None:
             size //= 2
+        else:
+            filler.append(block)
     return in_use, filler
+
+
+def _block(size: int) -> np.ndarray | None:
+    try:
+        return np.empty(size, np.uint8)
+    except MemoryError:
+        return None
 
 
 class Limited:
