@@ -8,6 +8,7 @@ MemoryError or a clear error of ours: no crash, no hang, no other exception.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import os
 import resource
@@ -129,13 +130,13 @@ def limit_to_what_is_used() -> tuple[int, list[np.ndarray]]:
     """
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (in_use, resource.RLIM_INFINITY))
-    filler = []
+    filler: list[np.ndarray] = []
     size = 64 * MEGABYTE
     while size > SMALLEST_BLOCK:
-        try:
-            filler.append(np.empty(size, np.uint8))
-        except MemoryError:
-            size //= 2
+        with contextlib.suppress(MemoryError):
+            while True:
+                filler.append(np.empty(size, np.uint8))
+        size //= 2
     return in_use, filler
 
 
