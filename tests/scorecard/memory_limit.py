@@ -8,6 +8,7 @@ MemoryError or a clear error of ours: no crash, no hang, no other exception.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import ctypes
 import os
 import resource
@@ -129,22 +130,14 @@ def limit_to_what_is_used() -> tuple[int, list[np.ndarray]]:
     """
     in_use = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_AS, (in_use, resource.RLIM_INFINITY))
-    filler = []
+    filler: list[np.ndarray] = []
     size = 64 * MEGABYTE
     while size > SMALLEST_BLOCK:
-        block = _block(size)
-        if block is None:
-            size //= 2
-        else:
-            filler.append(block)
+        with contextlib.suppress(MemoryError):
+            while True:
+                filler.append(np.empty(size, np.uint8))
+        size //= 2
     return in_use, filler
-
-
-def _block(size: int) -> np.ndarray | None:
-    try:
-        return np.empty(size, np.uint8)
-    except MemoryError:
-        return None
 
 
 class Limited:

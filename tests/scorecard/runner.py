@@ -61,7 +61,9 @@ def judge(promise: Promise, status: int, output: str) -> tuple[Verdict, str]:
     """Return whether a promise was kept, and the figure."""
     figure = promise.figure(output)
     if status == 0:
-        return ("passed", figure) if figure else ("failed", "no figure in its output")
+        if not figure:
+            return "failed", "no figure in its output"
+        return ("passed" if promise.enough(figure) else "failed"), figure
     if NO_TARGET.search(output):
         return "not run", "there is no such command yet"
     return "failed", figure or f"ended with status {status}"

@@ -88,6 +88,12 @@ def test_verdicts(status, output, expected):
     assert runner.judge(promise(), status, output) == expected
 
 
+def test_a_figure_must_be_enough():
+    (mutants,) = chosen(["mutants"])
+    for text, verdict in [("sampler 0.93, reader 0.90", "passed"), ("a 0.93, b 0.89", "failed")]:
+        assert runner.judge(mutants, 0, f"mutation score: {text}\n") == (verdict, text)
+
+
 # ---- runs ----------------------------------------------------------------------------------------
 
 
