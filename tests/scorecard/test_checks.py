@@ -128,12 +128,13 @@ def test_many_fits():
 
 
 def test_a_leak_is_noticed(capsys, monkeypatch):
+    """One so large that no memory from before has room for it."""
     kept = []
     leak = lambda seed: (  # noqa: E731
-        kept.append(np.ones(30_000 + seed)) or small_files.small_regressor()
+        kept.append(np.ones(10**6 + seed)) or small_files.small_regressor()
     )
     monkeypatch.setattr(many_fits, "fits", lambda: [leak])
-    assert many_fits.main(["--fits", "60"]) == 1
+    assert many_fits.main(["--fits", "20"]) == 1
     assert "the process grew by" in capsys.readouterr().out
 
 
