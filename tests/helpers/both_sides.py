@@ -75,10 +75,10 @@ def fit_by_pandas(task: Task, path: Path) -> None:
 
 def predict_by_command(task: Task, model: Path, out: Path) -> np.ndarray:
     command("predict", model, task.path, "-o", out, "-q", "-j", 1)
-    columns = pd.read_csv(out, float_precision="round_trip")  # before pandas 3 not the default
+    columns = pd.read_csv(out, dtype=str)  # pandas 2 does not read all numbers exactly
     if task.kind == "regression":
-        return columns["prediction"].to_numpy()
-    return columns.filter(like="probability_").to_numpy()
+        return columns["prediction"].to_numpy(float)
+    return columns.filter(like="probability_").to_numpy(float)
 
 
 def predict_by_pandas(task: Task, path: Path) -> np.ndarray:

@@ -71,7 +71,12 @@ def halved(key: NDArray[np.float32], rows: NDArray[np.int64]) -> NDArray[np.int6
         small, same = ~np.isnan(values), np.isnan(values)
     else:
         small, same = values < middle, values == middle
-    return np.concatenate([rows[small], rows[same], rows[~(small | same)]])
+    order = np.empty_like(rows)
+    n_small, n_same = np.count_nonzero(small), np.count_nonzero(same)
+    order[:n_small] = rows[small]
+    order[n_small : n_small + n_same] = rows[same]
+    order[n_small + n_same :] = rows[~(small | same)]
+    return order
 
 
 def halves(first: int, last: int) -> list[tuple[int, int]]:
