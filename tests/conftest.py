@@ -10,7 +10,10 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
+from helpers.processes import hear_interrupts
+
 os.environ.setdefault("MPLBACKEND", "Agg")
+hear_interrupts()
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 
@@ -12,6 +13,15 @@ from helpers import ROOT
 
 class UnavailableError(Exception):
     """This machine lacks the instruction set."""
+
+
+def hear_interrupts() -> None:
+    """Make sure that Ctrl-C reaches the processes that this one will start.
+
+    A shell starts background jobs deaf to it, and children inherit that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def run_python(code: str, *arguments: object, python: str = sys.executable, **environment: str):

@@ -10,6 +10,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[2] / "benchmarks"))
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from helpers.processes import hear_interrupts
 from scorecard import page, results, runner
 from scorecard.promises import PROMISES, Promise, chosen
 from scorecard.results import Repository, Result
@@ -40,6 +41,7 @@ def main() -> int:
     parser.add_argument("--page", action="store_true", help="only write the page")
     parser.add_argument("--cores", type=int, default=max(os.cpu_count() or 1, 2))
     options = parser.parse_args()
+    hear_interrupts()
     repository = Repository()
     n_failed = 0
 

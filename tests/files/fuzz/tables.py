@@ -95,8 +95,10 @@ class TableTarget:
     @staticmethod
     def _written(rows: list[list[str]], delimiter: str) -> bytes:
         text = io.StringIO()
-        csv.writer(text, delimiter=delimiter).writerows(rows)
-        return text.getvalue().encode()
+        # Python 3.10 refuses to write a NUL, which another character can stand for meanwhile.
+        safe = [[cell.replace("\0", "\ue000") for cell in row] for row in rows]
+        csv.writer(text, delimiter=delimiter).writerows(safe)
+        return text.getvalue().replace("\ue000", "\0").encode()
 
     def _change_bytes(self, data: bytes) -> bytes:
         rng, changed = self._rng, bytearray(data)

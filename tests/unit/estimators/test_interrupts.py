@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -64,6 +65,8 @@ def interrupted(code, *, whole_group=True, wait_for="FIT BEGINS", seconds=0.5):
             process.send_signal(signal.SIGINT)
         output, errors = process.communicate(timeout=60)
     finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
         process.kill()
     return process.returncode, output, first + errors
 
