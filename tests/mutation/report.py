@@ -12,8 +12,8 @@ from .mutant import Mutant
 
 HERE = Path(__file__).parent
 REASONS = HERE / "survivors.json"
-# A mutant of these kinds is not counted in the second score: no test of behaviour can kill it.
-HARMLESS = ("equivalent", "speed")
+# Mutants of this kind are left out of the mutation score, as is usual: no result differs.
+EQUIVALENT = "equivalent"
 
 
 @dataclass(frozen=True)
@@ -51,9 +51,9 @@ class Score:
         return [outcome.mutant for outcome in self.outcomes if not outcome.how]
 
     @property
-    def harmless(self) -> list[Mutant]:
+    def equivalent(self) -> list[Mutant]:
         kinds = {key: reason.kind for key, reason in self.reasons.items()}
-        return [mutant for mutant in self.survivors if kinds.get(mutant.key) in HARMLESS]
+        return [mutant for mutant in self.survivors if kinds.get(mutant.key) == EQUIVALENT]
 
     @property
     def unexplained(self) -> list[Mutant]:
@@ -65,13 +65,13 @@ class Score:
 
     @property
     def counted(self) -> float:
-        """The score without mutants that are harmless."""
-        n = len(self.outcomes) - len(self.harmless)
+        """The score without equivalent mutants."""
+        n = len(self.outcomes) - len(self.equivalent)
         return len(self.killed) / n if n else 1.0
 
     def line(self, *, all_mutants: bool = False) -> str:
         """Name the part, its score and the numbers behind it."""
-        n = len(self.outcomes) - (0 if all_mutants else len(self.harmless))
+        n = len(self.outcomes) - (0 if all_mutants else len(self.equivalent))
         score = self.strict if all_mutants else self.counted
         return f"{self.part} {score:.2f} ({len(self.killed)} of {n})"
 
@@ -85,7 +85,7 @@ def read_reasons(path: Path = REASONS) -> dict[tuple[str, str, str], Reason]:
 
 
 def summary(scores: list[Score]) -> str:
-    """List survivors with their reasons; the last line has the scores without harmless mutants."""
+    """List survivors with their reasons; the last line has the scores."""
     lines = []
     for score in scores:
         lines.append(f"\n{score.part}: {len(score.survivors)} survivors")
@@ -95,7 +95,7 @@ def summary(scores: list[Score]) -> str:
             lines.append(f"  {mutant}\n    -> {told}")
         hows = Counter(outcome.how.split(" ")[0] for outcome in score.killed)
         lines.append(f"  {', '.join(f'{n} {how}' for how, n in hows.most_common())}")
-        lines.append(f"  {len(score.harmless)} survivors change no result or only the time")
+        lines.append(f"  {len(score.equivalent)} survivors change no result")
         lines.append(f"  {len(score.unexplained)} survivors have no reason yet")
     whole = ", ".join(score.line(all_mutants=True) for score in scores)
     counted = ", ".join(score.line() for score in scores)
@@ -110,8 +110,8 @@ def results(scores: list[Score], how: dict[str, Any]) -> dict[str, Any]:
                 "mutants": len(score.outcomes),
                 "killed": len(score.killed),
                 "score": round(score.strict, 4),
-                "harmless": len(score.harmless),
-                "score_without_harmless": round(score.counted, 4),
+                "equivalent": len(score.equivalent),
+                "score_without_equivalent": round(score.counted, 4),
                 "unexplained": len(score.unexplained),
                 "survivors": [mutant.to_dict() for mutant in score.survivors],
             }

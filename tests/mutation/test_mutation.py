@@ -59,12 +59,12 @@ def test_a_toy_has_a_mutant_that_is_killed_and_one_that_survives(tmp_path):
     assert told.splitlines()[-1] == "mutation score: toy 0.50 (1 of 2)"
 
 
-def test_a_harmless_survivor_is_left_out_of_the_second_score_only():
+def test_an_equivalent_survivor_is_left_out_of_the_second_score_only():
     mutants = [Mutant(i, "a.py", i, f"line {i}", "1 to 2") for i in range(4)]
     outcomes = [Outcome(mutant, "failed" if mutant.number < 2 else "", "", 0) for mutant in mutants]
     reasons = {
         mutants[2].key: Reason("equivalent", "Both are zero."),
-        mutants[3].key: Reason("other", "Only the words of a message."),
+        mutants[3].key: Reason("speed", "Only the size of a buffer."),
     }
     score = Score("a", outcomes, reasons)
     assert (score.strict, score.counted, score.unexplained) == (0.5, 2 / 3, [])
