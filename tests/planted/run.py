@@ -141,6 +141,17 @@ TESTS = {
         ["weights and exposures", "large counts"],
     ),
     "large tables": ("tests/core/test_large_tables.py::test_every_draw", ["moves", "weighted"]),
+    "draws of a card": (
+        "tests/exact/test_card.py::test_draws_are_those_of_the_processor",
+        [
+            *("default-plain", "weights-plain", "missing-plain", "categories-plain"),
+            *("large table-plain", "large table, weights-plain", "logit-plain"),
+        ],
+    ),
+    "chains of a card": (
+        "tests/exact/test_card.py::test_a_state_moves_between_devices",
+        ["gaussian-plain", "varying_noise-plain"],
+    ),
 }
 
 # Bugs of one likelihood, by how their names begin -> the columns with its tests. They need no
@@ -159,6 +170,7 @@ OWN_TESTS = {
         "counts",
         "density of counts",
     ),
+    ("card_",): ("draws of a card", "chains of a card"),
     ("causal_",): (
         "effects",
         "prior of effects",

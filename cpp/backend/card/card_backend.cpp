@@ -164,7 +164,7 @@ void CardBackend::send_rows(const float* weight) {
     to_slots(rows_.residual, sizeof(float), residual_);
     to_slots(rows_.target, sizeof(double), target_);
   }
-  if (weight != nullptr) {
+  if (weight != nullptr && !(OBART_BUG(card_weights_stale) && weight == weight_at_)) {
     at_least(weight_, static_cast<std::size_t>(n_slots_) * sizeof(float));
     to_slots(weight, sizeof(float), weight_);
   }
@@ -179,7 +179,7 @@ const float* CardBackend::send_weight(const float* weight) {
 }
 
 void CardBackend::fetch_rows() {
-  if (!card_is_newer_) return;
+  if (!card_is_newer_ || OBART_BUG(card_residual_not_fetched)) return;
   to_rows(residual_, sizeof(float), rows_.residual);
   card_is_newer_ = false;
 }

@@ -6,6 +6,8 @@
 
 #include <cstdint>
 
+#include "base/planted_bugs.h"
+
 namespace obart::card {
 
 inline constexpr int kWarpLanes = 32;

@@ -18,7 +18,8 @@ inline std::uint32_t side_of_four(const RouteArgs& args, const Rule& rule, std::
     const std::uint32_t* words = args.words + rule.first;
     for (int j = 0; j < 4; ++j) {
       const std::uint32_t of_slot = level.value[j];
-      side |= ((words[of_slot / 32] >> (of_slot % 32)) & 1U) << j;
+      const std::uint32_t word = words[OBART_BUG(card_first_word_only) ? 0 : of_slot / 32];
+      side |= ((word >> (of_slot % 32)) & 1U) << j;
     }
     return side;
   }
@@ -34,8 +35,9 @@ inline std::uint32_t side_of_four(const RouteArgs& args, const Rule& rule, std::
   }
   // A missing value makes the score NaN, which compares false.
   for (int j = 0; j < 4; ++j) {
-    const bool is_right =
-        rule.missing_right != 0 ? !(score.value[j] < rule.cut) : score.value[j] >= rule.cut;
+    const bool is_right = rule.missing_right != 0 && !OBART_BUG(card_missing_left)
+                              ? !(score.value[j] < rule.cut)
+                              : score.value[j] >= rule.cut;
     side |= static_cast<std::uint32_t>(is_right) << j;
   }
   return side;
@@ -88,6 +90,7 @@ inline void route_rule(const RouteArgs& args, int r, std::int64_t first_slot, co
   warp.registers([&](int lane) {
     if (lane != 0 || counts[lane] == 0) return;
     add_count(args.counts + 2 * r, counts[lane] & 0xffffU);
+    if (OBART_BUG(card_second_count_lost)) return;
     if (counts[lane] >> 16 != 0) add_count(args.counts + 2 * r + 1, counts[lane] >> 16);
   });
 }

@@ -28,7 +28,7 @@ inline void refresh_block(const RefreshArgs& args, const ThreadBlock& threads) {
       return;
     }
     double sum = 0.0;
-    for (int m = 0; m < args.n_trees; ++m)
+    for (int m = OBART_BUG(card_refresh_drops_a_tree) ? 1 : 0; m < args.n_trees; ++m)
       sum +=
           static_cast<double>(args.terms[args.trees[m].first + args.code[m * args.n_slots + slot]]);
     args.residual[slot] = static_cast<float>(args.target[slot] - sum);
@@ -39,7 +39,8 @@ inline void scale_block(const ScaleArgs& args, const ThreadBlock& threads) {
   for_slots(threads, [&](std::int64_t slot) {
     if (row_of_slot(slot) >= args.n_rows) return;
     const double f = args.target[slot] - static_cast<double>(args.residual[slot]);
-    args.residual[slot] = static_cast<float>(args.target[slot] - args.factor * f);
+    args.residual[slot] = static_cast<float>(args.target[slot] -
+                                             (OBART_BUG(card_not_scaled) ? 1.0 : args.factor) * f);
   });
 }
 
@@ -61,7 +62,8 @@ inline void sum_block(const SumArgs& args, const ThreadBlock& threads) {
               args.weight != nullptr ? static_cast<double>(args.weight[slot]) * r * r : r * r;
           continue;
         }
-        const double w = args.weight != nullptr ? static_cast<double>(args.weight[slot]) : 1.0;
+        const bool weighs = args.weight != nullptr && !OBART_BUG(card_fit_sums_unweighted);
+        const double w = weighs ? static_cast<double>(args.weight[slot]) : 1.0;
         const double f = args.target[slot] - r;
         first[lane] += w * args.target[slot] * f;
         second[lane] += w * f * f;

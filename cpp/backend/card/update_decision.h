@@ -49,7 +49,8 @@ inline double weight_of_cell(const UpdateArgs& args, const UpdateShared& shared,
                              const SharedTree& tree, int cell) {
   const TreeTask& task = tree.task;
   if (!args.leaves.uses_data) return 0.0;
-  if (args.weight != nullptr) return shared.totals[task.n_cells() + cell];
+  if (args.weight != nullptr && !OBART_BUG(card_weights_ignored))
+    return shared.totals[task.n_cells() + cell];
   if (cell == task.n_leaves) return task.right_of_left;
   if (cell == task.n_leaves + 1) return tree.n_rows[task.right_code] - task.right_of_right;
   if (task.has_rule() && cell == task.left_code) return tree.n_rows[cell] - task.right_of_left;
@@ -77,7 +78,7 @@ inline void find_logs(const UpdateArgs& args, UpdateShared& shared, const Shared
                                                                  : args.leaves.inv_tau2 * of_fit(2);
     const double ratio = above / (of_fit(0) * of_fit(1));
     const double found = det_log(lane == 0 ? ratio : uniform_of(shared.words[0]));
-    if (lane == 0) shared.gain[0] = 0.5 * found;
+    if (lane == 0) shared.gain[0] = OBART_BUG(card_gain_not_halved) ? found : 0.5 * found;
     if (lane == 5) shared.gain[5] = found;
   });
 }
@@ -151,7 +152,9 @@ inline Decision accept_or_not(const UpdateShared& shared, const TreeTask& task) 
   double log_ratio = gain[0] + gain[1] + gain[2] - gain[3];
   if (task.effect == TreeEffect::replace) log_ratio = log_ratio - gain[4];
   if (task.effect == TreeEffect::merge) log_ratio = -log_ratio;
-  const double log_accept = log_ratio + task.log_prior_ratio + task.log_transition_ratio;
+  const double log_accept = OBART_BUG(card_prior_ratio_dropped)
+                                ? log_ratio + task.log_transition_ratio
+                                : log_ratio + task.log_prior_ratio + task.log_transition_ratio;
   if (log_accept >= 0.0) return {true, 0};
   return {gain[5] < log_accept, 1};
 }
@@ -161,7 +164,7 @@ inline double first_deviation(const UpdateShared& shared, const TreeTask& task, 
                               double split_normal, int c) {
   const double* d = shared.deviations;
   if (!accepted || task.effect == TreeEffect::replace) return d[c];
-  const double share = root(0.5);
+  const double share = OBART_BUG(card_deviations_added) ? 1.0 : root(0.5);
   if (task.effect == TreeEffect::split) {
     const double of_split = d[task.left_code];
     if (c == task.left_code) return share * (of_split + split_normal);
@@ -176,6 +179,7 @@ inline double first_deviation(const UpdateShared& shared, const TreeTask& task, 
 inline void fill_maps(UpdateShared& shared, const TreeTask& task, const Warp& warp) {
   warp.lanes([&](int lane) {
     if (task.effect == TreeEffect::merge) {
+      if (OBART_BUG(card_merge_not_mapped)) return;
       for (int c = lane; c < task.n_leaves; c += kWarpLanes)
         shared.left_map[c] = code_after_prune(task.prune, static_cast<std::uint8_t>(c));
     } else if (lane == 0 && task.effect == TreeEffect::split) {
@@ -196,11 +200,11 @@ inline void settle_normals(const UpdateArgs& args, UpdateShared& shared, int fir
     for (int k = lane; k < n; k += kWarpLanes)
       simple[lane] = simple[lane] && shared.is_simple[first + k] != 0;
   });
-  const bool all_simple = warp.all(simple);
+  const bool all_simple = warp.all(simple) || OBART_BUG(card_wedges_ignored);
   warp.lanes([&](int lane) {
     if (lane != 0) return;
     if (all_simple) {
-      shared.rng = shared.rng_after[first + n];
+      shared.rng = shared.rng_after[OBART_BUG(card_numbers_used_again) ? first : first + n];
     } else {
       SerialRng rng(shared.rng_after[first], shared.ziggurat, args.heights);
       for (int k = 0; k < n; ++k) shared.normals[first + k] = rng.normal();

@@ -21,7 +21,8 @@ inline std::uint32_t change_four(const UpdateShared& shared, bool moves, std::ui
     std::uint32_t now = c;
     if (c != kPadding) {
       const bool is_right = ((bits >> j) & 1U) != 0;
-      r.value[j] += is_right ? shared.right_delta[c] : shared.left_delta[c];
+      const bool as_right = is_right && !OBART_BUG(card_change_one_sided);
+      r.value[j] += as_right ? shared.right_delta[c] : shared.left_delta[c];
       if (moves) now = is_right ? shared.right_map[c] : shared.left_map[c];
     }
     moved |= now << (8 * j);
@@ -43,9 +44,9 @@ inline void change_rows(const UpdateArgs& args, const UpdateMemory& memory, int 
       const int row = slot % kLaneRows;
       const LaneRows of_lane = rows_of_lane(args, memory, m, slot / kLaneRows);
       const auto codes = *reinterpret_cast<const std::uint32_t*>(of_lane.code + row);
-      const std::uint32_t moved =
-          change_four(shared, moves, has_bits ? *of_lane.right >> row : 0, codes,
-                      memory.residual + slot / kLaneRows * memory.lane_stride + row);
+      const std::uint32_t moved = change_four(
+          shared, moves && !OBART_BUG(card_codes_kept), has_bits ? *of_lane.right >> row : 0, codes,
+          memory.residual + slot / kLaneRows * memory.lane_stride + row);
       if (moved != codes) *reinterpret_cast<std::uint32_t*>(to + slot) = moved;
     }
     if (memory.part != 0) return;

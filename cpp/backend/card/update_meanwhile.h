@@ -56,11 +56,12 @@ inline void total_value(const UpdateArgs& args, int m, int value, const Warp& wa
   constexpr int most = 4;  // of a lane
   const std::uint32_t tag = args.first_tag + static_cast<unsigned>(m);
   PerLane<double> sum[most], other[most];
+  const int n_parts = args.n_parts - (OBART_BUG(card_last_part_dropped) ? 1 : 0);
   OBART_UNROLLED
   for (int k = 0; k < most; ++k)
     warp.registers([&](int lane) {
       const int part = k * kWarpLanes + lane;
-      sum[k][lane] = part < args.n_parts ? wait_for(exchange_at(args, m, part, value), tag) : 0.0;
+      sum[k][lane] = part < n_parts ? wait_for(exchange_at(args, m, part, value), tag) : 0.0;
     });
   OBART_UNROLLED
   for (int mask = 1; mask < kWarpLanes; mask *= 2) {

@@ -194,7 +194,8 @@ inline void sum_cells(const UpdateArgs& args, const UpdateMemory& memory, SumSha
       const int at = block * kBlockLanes + lane % kBlockLanes;  // lane of the part
       const std::int64_t slot = memory.rows.first_slot + static_cast<std::int64_t>(at) * kLaneRows;
       const LaneRows of_lane = rows_of_lane(args, memory, share.m, at);
-      const std::uint64_t bits = tree.has_rule() ? *of_lane.right : 0;
+      const bool has_bits = tree.has_rule() && !OBART_BUG(card_sides_ignored);
+      const std::uint64_t bits = has_bits ? *of_lane.right : 0;
       sum_lane<Weighted, ByKey, N>(
           tree, of_lane.code, bits, memory.residual + at * memory.lane_stride,
           Weighted ? args.weight + slot : nullptr, share.first_cell, sums[lane], weights[lane]);
