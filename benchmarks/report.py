@@ -9,24 +9,19 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import matplotlib as mpl
 import numpy as np
 import targets
+from pictures import Rows, draw_rows, draw_small_n, draw_sweeps
 from table import markdown, show
 
 from obliquebart.model.parameters import Schedule
 
-mpl.use("svg")
-import matplotlib.pyplot as plt
-
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "performance.md"
-PICTURES = ROOT / "docs" / "images"
 RESULTS = Path(__file__).parent / "results"
 LABELS = {
     "obliquebart_core": "obliquebart, 1 thread",
@@ -36,14 +31,10 @@ LABELS = {
 
 INSTRUCTIONS = Path(__file__).parent / "instructions.json"
 QUIET_CORES = 0.1
-# Lines that differ without colour.
-STYLES = ("o-", "s--", "^:", "D-.")
 
 QUESTIONS = ("tables", "sweep", "pymc", "small_n", "rows", "columns", "rules", "threads", "probit")
 QUESTIONS += ("predict", "fit", "memory", "simd", "accuracy", "mixing")
 QUESTIONS += ("paper_regression", "paper_classification")
-
-Rows = list[dict[str, Any]]
 
 
 def result(question: str) -> dict[str, Any]:
@@ -271,52 +262,6 @@ def paper_table(task: str) -> Callable[[], str]:
     return table
 
 
-def draw_sweeps() -> None:
-    rows: Rows = result("sweep")["rows"]
-    labels = {"xlabel": "rows", "ylabel": "milliseconds per sweep of 200 trees"}
-    with picture("sweep.svg", 3.4, **labels) as axes:
-        for style, (name, label) in zip(STYLES, LABELS.items(), strict=False):
-            own = [row for row in rows if row["library"] == name]
-            _line(axes, style, own, "best_ms", label)
-
-
-def draw_rows() -> None:
-    rows: Rows = result("rows")["rows"]
-    with picture("rows.svg", 3, xlabel="rows", ylabel="ns per row and tree") as axes:
-        _line(axes, STYLES[0], rows, "ns_per_row_tree", "as burned in")
-        _line(axes, STYLES[1], rows, "same_trees_ns", "the same trees")
-        axes.yaxis.set_major_locator(mpl.ticker.LogLocator(subs=(1, 2, 5)))
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter("")
-
-
-def draw_small_n() -> None:
-    rows: Rows = result("small_n")["rows"]
-    kinds = {"oblique": "oblique", "axis": "axis-aligned", "default": "oblique, default prior"}
-    with picture("small_n.svg", 3, xlabel="rows", ylabel="µs per tree update") as axes:
-        for style, (name, label) in zip(STYLES, kinds.items(), strict=False):
-            _line(axes, style, rows, f"{name}_us", label)
-        axes.set(xscale="linear", yscale="linear")
-        axes.set_ylim(bottom=0)
-
-
-def _line(axes: Any, style: str, rows: Rows, key: str, label: str) -> None:
-    x, y = [row["n"] for row in rows], [row[key] for row in rows]
-    axes.loglog(x, y, style, color="black", markerfacecolor="white", label=label)
-
-
-@contextmanager
-def picture(name: str, height: float, **labels: str) -> Iterator[Any]:
-    figure, axes = plt.subplots(figsize=(5, height), layout="constrained")
-    yield axes
-    axes.set(**labels)
-    axes.legend(frameon=False)
-    PICTURES.mkdir(exist_ok=True)
-    with mpl.rc_context({"svg.hashsalt": "obliquebart"}):
-        figure.savefig(PICTURES / name, metadata={"Date": None})
-    plt.close(figure)
-
-
 TABLES: dict[str, Callable[[], str]] = {
     "machine": machine_table,
     "targets": target_table,
@@ -500,9 +445,9 @@ def main() -> int:
     if "--check" in sys.argv:
         return int(new != page)
     PAGE.write_text(new, "utf-8")
-    draw_sweeps()
-    draw_rows()
-    draw_small_n()
+    draw_sweeps(result("sweep")["rows"], LABELS)
+    draw_rows(result("rows")["rows"])
+    draw_small_n(result("small_n")["rows"])
     return 0
 
 

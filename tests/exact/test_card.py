@@ -16,7 +16,7 @@ import pytest
 from exact import test_same_draws as recorded
 from helpers.arrays import assert_same
 from obliquebart import _core
-from obliquebart.estimators import base
+from obliquebart.estimators import running
 from obliquebart.exceptions import CudaUnavailableError
 from obliquebart.sampling import cuda
 from obliquebart.sampling.device import CPU, Device
@@ -43,7 +43,7 @@ every_card = pytest.mark.parametrize("card", DEVICES)
 
 def use(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let all fits run on a device."""
-    monkeypatch.setattr(base, "resolve_device", lambda *_: device)
+    monkeypatch.setattr(running, "resolve_device", lambda *_: device)
 
 
 # ---- whole fits ----------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_a_fit_goes_on_elsewhere(name, starts_on_card, card, monkeypatch, tmp_pa
 
 def interrupt(model: Any, data: tuple[Any, ...], path: Path, monkeypatch: Any) -> None:
     """Stop a fit after some of its sweeps, with a checkpoint."""
-    run_rounds = base.run_rounds
+    run_rounds = running.run_rounds
 
     def stop_at_first_save(recorder: Any) -> None:
         visit = recorder.visit
@@ -116,20 +116,20 @@ def interrupt(model: Any, data: tuple[Any, ...], path: Path, monkeypatch: Any) -
         return run_rounds(requests, *rest)
 
     with monkeypatch.context() as context:
-        context.setattr(base, "run_rounds", stopped)
+        context.setattr(running, "run_rounds", stopped)
         with pytest.raises(KeyboardInterrupt):
             model.fit(*data, checkpoint=path, checkpoint_every=7)
 
 
 def expect_starts(monkeypatch: Any) -> list[int]:
     """Return a list that gets the sweeps which chains have behind them when a fit begins."""
-    run_rounds, n_done = base.run_rounds, []
+    run_rounds, n_done = running.run_rounds, []
 
     def looked_at(requests: Any, *rest: Any) -> Any:
         n_done.extend(start.n_done for each in requests for start in each.starts if start)
         return run_rounds(requests, *rest)
 
-    monkeypatch.setattr(base, "run_rounds", looked_at)
+    monkeypatch.setattr(running, "run_rounds", looked_at)
     return n_done
 
 

@@ -12,6 +12,19 @@ import typer
 import obliquebart
 from obliquebart.cli import causal, fit_task, results, rows_of, write_table
 from obliquebart.cli.datafile import FileError, read_data
+from obliquebart.cli.options import (
+    AsJson,
+    Data,
+    Decimal,
+    Delimiter,
+    Event,
+    Jobs,
+    ModelFile,
+    NDraws,
+    Quiet,
+    Target,
+    check_probability,
+)
 from obliquebart.cli.screen import (
     INTERRUPTED,
     Screen,
@@ -39,59 +52,11 @@ app = typer.Typer(
     "130 interrupted. Set OBLIQUEBART_DEBUG=1 for a traceback.",
 )
 
-Data = Annotated[
-    str, typer.Argument(help="CSV (.csv, .csv.gz, or - for stdin) or Parquet file.", metavar="DATA")
-]
-ModelFile = Annotated[
-    Path, typer.Argument(help="A model file saved by `fit`.", metavar="MODEL", exists=False)
-]
-Target = Annotated[
-    str | None,
-    typer.Option("--target", "-t", help="The column with the outcome.", show_default=False),
-]
-Event = Annotated[
-    str | None,
-    typer.Option(
-        "--event",
-        help="The column that is 1 where the time is that of an event, 0 where it is censored.",
-        show_default=False,
-    ),
-]
-Delimiter = Annotated[
-    str | None,
-    typer.Option(
-        help="CSV delimiter; by default guessed from the header. Use ', ' for comma and space."
-    ),
-]
-Decimal = Annotated[str, typer.Option(help="Decimal mark of the CSV file.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")
-]
-NDraws = Annotated[
-    str,
-    typer.Option(
-        help="Kept draws per chain; auto: until the chains agree, or about a minute of CPU time.",
-        metavar="INTEGER|auto",
-    ),
-]
-Jobs = Annotated[
-    int, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores. Never changes results.")
-]
-
 
 def _version(wanted: bool) -> None:
     if wanted:
         typer.echo(f"obliquebart {obliquebart.__version__}")
         raise typer.Exit
-
-
-def _probability(value: float) -> float:
-    if 1.0 < value < 100.0:
-        raise typer.BadParameter(f"{value:g} is not a probability: write {value / 100.0:g}.")
-    if not 0.0 < value < 1.0:
-        raise typer.BadParameter(f"{value:g} is not between 0 and 1.")
-    return value
 
 
 app.add_typer(study, name="study")
@@ -307,7 +272,7 @@ def predict(
         float,
         typer.Option(
             help="Probability of the intervals (regression), between 0 and 1.",
-            callback=_probability,
+            callback=check_probability,
         ),
     ] = 0.9,
     kind: Annotated[

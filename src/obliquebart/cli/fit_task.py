@@ -26,7 +26,7 @@ from obliquebart.estimators import (
     ObliqueBARTRegressor,
     ObliqueBARTSurvival,
 )
-from obliquebart.estimators.causal import is_binary
+from obliquebart.estimators.causal_reading import is_binary
 from obliquebart.table.columns import Column
 from obliquebart.table.frames import Table, read_table
 from obliquebart.table.levels import Factor

@@ -14,42 +14,36 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart import _core
 from obliquebart.estimators.arguments import FitOptions, RandomState, ReadData
 from obliquebart.estimators.collections import read_collection, require_in_memory
 from obliquebart.estimators.documentation import with_shared_parameters
-from obliquebart.estimators.ending import Sampled, interrupted_words, warn_if_out_of_time
+from obliquebart.estimators.ending import Sampled
 from obliquebart.estimators.explaining import Explaining
 from obliquebart.estimators.exporting import Exporting
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.judging import Judging
+from obliquebart.estimators.running import Running
 from obliquebart.estimators.saving import Savable
 from obliquebart.estimators.showing import Showing
 from obliquebart.exceptions import (
     ConstantOutcomeWarning,
     warn_caller,
 )
-from obliquebart.files.checkpoint import Identity
 from obliquebart.likelihood import Likelihood
-from obliquebart.model.calibration import calibrate
 from obliquebart.model.directions import core_directions, grid_of, warn_of_unused
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
     CheckedHyperparameters,
     Hyperparameters,
     RunLength,
-    SweepCost,
 )
 from obliquebart.model.seen_rows import training_keys
-from obliquebart.model.settings import n_trees_in_all, settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem, differences
-from obliquebart.posterior.posterior import Posterior, equal_posteriors
-from obliquebart.posterior.rounds import TimeLimit, run_rounds
-from obliquebart.sampling.device import DEVICES, DeviceChoice, check_device, resolve_device
-from obliquebart.sampling.noise import estimate_noise, tails_to_try
+from obliquebart.posterior.posterior import Posterior
+from obliquebart.posterior.rounds import TimeLimit
+from obliquebart.sampling.device import DEVICES, DeviceChoice, check_device
 from obliquebart.sampling.progress import FitProgress
-from obliquebart.sampling.remote import is_placed, release
-from obliquebart.sampling.run import Run, RunRequest, new_seed, require_run_memory
+from obliquebart.sampling.remote import is_placed
 from obliquebart.table import Encoding
 from obliquebart.table.dask import computed, is_dask
 from obliquebart.validation import (
@@ -64,8 +58,6 @@ from obliquebart.validation import (
 
 Self = TypeVar("Self", bound="ObliqueBART")
 
-# The share of `max_seconds` for estimating the noise; without an estimate the prior is vague.
-NOISE_SHARE = 0.25
 _HYPERPARAMETERS = tuple(Hyperparameters.__dataclass_fields__)
 
 
@@ -82,7 +74,7 @@ def _check_leaf_size(parameters: CheckedHyperparameters, n_rows: int) -> None:
         )
 
 
-class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimator):
+class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, BaseEstimator):
     """Base class of the estimators; each has its own likelihood."""
 
     # What outcomes are, as far as the class alone says it.
@@ -379,135 +371,6 @@ class ObliqueBART(Savable, Judging, Explaining, Exporting, Showing, BaseEstimato
     def _differences(self, read: ReadData) -> list[str]:
         """Return the names of the arguments of `fit` that differ from those now."""
         return differences(self._fitted.fingerprint, read.problem.fingerprint())
-
-    def _sample(
-        self,
-        parameters: CheckedHyperparameters,
-        length: RunLength,
-        read: ReadData,
-        options: FitOptions,
-    ) -> Sampled:
-        """Return the posteriors of new chains, or of chains continued from a checkpoint."""
-        problem, encoding = read.problem, read.chain_encoding
-        likelihood, classes = problem.outcome.likelihood, problem.outcome.classes
-        n_posteriors = len(likelihood.titles(classes))
-        n_parts = len(likelihood.labels(classes))
-        first_round = length.first_round(n_parts)
-        require_run_memory(problem.table.n_rows_here, parameters.n_trees, first_round, n_parts)
-        settings = [
-            self._prior(parameters, problem.part(i), options.limit) for i in range(n_posteriors)
-        ]
-        rng = check_seed(self.random_state)
-        seeds = [new_seed(rng) for _ in settings]
-        priors = [settings_to_dict(prior) for prior in settings]
-        identity = Identity(type(self).__name__, problem, priors, length)
-        checkpoint = options.open_checkpoint(identity, seeds, self.random_state)
-        if checkpoint is not None:
-            seeds = checkpoint.seeds
-
-        requests = []
-        for i, prior in enumerate(settings):
-            request = RunRequest(problem.part(i), prior, first_round, seeds[i])
-            if checkpoint is not None:
-                recorder = checkpoint.task(i)
-                request = request._replace(
-                    schedule=recorder.schedule, starts=recorder.starts, recorder=recorder
-                )
-            requests.append(request)
-        cost = None
-        if options.limit is None:
-            n_trees = n_trees_in_all(settings[0])
-            cost = SweepCost(problem.table.n_rows, n_trees, n_posteriors)
-        runs = self._run(problem, requests, length.max_sweeps(cost), options.limit)
-        posteriors = equal_posteriors(
-            [
-                Posterior.from_run(result, encoding, prior, problem.outcome.scale)
-                for prior, result in zip(settings, runs, strict=True)
-            ]
-        )
-        if any(run.ending == "interrupted" for run in runs):
-            is_auto = length.n_draws == "auto"
-            words = interrupted_words(posteriors[0], first_round, is_auto)
-            return Sampled(posteriors, words, runs[0].device)
-        if not warn_if_out_of_time(runs, posteriors[0], first_round):
-            self._warn_if_apart(posteriors, problem, read.design)
-        return Sampled(posteriors, device=runs[0].device)
-
-    def _prior(
-        self,
-        parameters: CheckedHyperparameters,
-        problem: TrainingProblem,
-        limit: TimeLimit | None = None,
-    ) -> _core.Settings:
-        """Return the settings of one posterior, after estimating the noise if necessary."""
-        outcome, p_cont = problem.outcome, problem.table.p_cont
-        noise = None
-        if outcome.likelihood.wants_noise(parameters):
-            given = parameters.noise_df
-            simple = replace(outcome, likelihood=outcome.likelihood.when_estimating)
-            priors = [
-                calibrate(replace(parameters, noise_df=df), simple, p_cont)
-                for df in (tails_to_try(problem.table.n_rows) if given is None else (given,))
-            ]
-            seconds = None if limit is None else NOISE_SHARE * limit.seconds_left
-            noise = estimate_noise(problem, priors, self.n_jobs, seconds)
-        return calibrate(parameters, outcome, p_cont, noise)
-
-    def _continue(self, problem: TrainingProblem, n_draws: int) -> Sampled:
-        """Return the posteriors with more draws of the same chains."""
-        before = self._fitted.posteriors
-        requests = [
-            # The state of a chain includes its random number generator, so no seed is needed.
-            RunRequest(
-                problem.part(i),
-                settings_from_dict(posterior.settings),
-                replace(posterior.schedule, n_burn=0, n_draws=n_draws),
-                seed=0,
-                starts=posterior.starts(),
-            )
-            for i, posterior in enumerate(before)
-        ]
-        runs = self._run(problem, requests)
-        posteriors = equal_posteriors(
-            [posterior.extended(result) for posterior, result in zip(before, runs, strict=True)]
-        )
-        added = posteriors[0].n_draws - before[0].n_draws
-        if added != n_draws:
-            return Sampled(
-                posteriors,
-                f"Sampling was interrupted: {added} of {n_draws} draws per chain were added.",
-                runs[0].device,
-            )
-        self._warn_if_apart(posteriors, problem, self._fitted.design)
-        return Sampled(posteriors, device=runs[0].device)
-
-    def _run(
-        self,
-        problem: TrainingProblem,
-        requests: list[RunRequest],
-        max_sweeps: int = 0,
-        limit: TimeLimit | None = None,
-    ) -> list[Run]:
-        """Run the chains of all posteriors and show their progress."""
-        outcome, likelihood = problem.outcome, problem.outcome.likelihood
-        units = likelihood.trace_units(outcome.scale)
-        shown = {
-            scalar.name: (scalar.symbol, units.get(scalar.name, 1.0))
-            for scalar in likelihood.noise
-            if scalar.sampled and scalar.in_progress
-        }
-        together = min(effective_jobs(self.n_jobs), requests[0].schedule.n_chains)
-        settings = [request.settings for request in requests]
-        device = resolve_device(self.device, problem, settings, together)
-        requests = [request._replace(device=device) for request in requests]
-        progress = [
-            FitProgress(self.progress, request.schedule.n_sweeps, shown, title, device.name)
-            for title, request in zip(likelihood.titles(outcome.classes), requests, strict=True)
-        ]
-        try:
-            return run_rounds(requests, max_sweeps, self.n_jobs, progress, limit)
-        finally:
-            release(problem)
 
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
         self._fitted = fitted

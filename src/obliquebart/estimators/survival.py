@@ -13,9 +13,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
 from obliquebart.estimators.arguments import RandomState
-from obliquebart.estimators.base import NOISE_SHARE, ObliqueBART
+from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
+from obliquebart.estimators.running import NOISE_SHARE
 from obliquebart.estimators.simulating import Simulating
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.calibration import calibrate

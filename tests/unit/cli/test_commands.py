@@ -14,7 +14,7 @@ import obliquebart
 from helpers import small_models
 from helpers.command_line import QUICK, rows_of, run
 from obliquebart import _core
-from obliquebart.estimators import base
+from obliquebart.estimators import running
 from obliquebart.files import container
 from obliquebart.posterior.verdict import HEADLINES
 from obliquebart.sampling.device import Device
@@ -62,7 +62,7 @@ def test_fit_as_json(folder, tmp_path):
 
 
 def test_the_device_belongs_to_the_machine(folder, tmp_path, monkeypatch):
-    monkeypatch.setattr(base, "resolve_device", lambda *_: Device("plain", "plain_card"))
+    monkeypatch.setattr(running, "resolve_device", lambda *_: Device("plain", "plain_card"))
     path = tmp_path / "m.obart"
     line = ["fit", folder / "data.csv", "-t", "y", "-o", path, "--device", "auto", *QUICK]
     assert "s on plain. Saved" in " ".join(run(*line).stderr.split())

@@ -193,7 +193,7 @@ def test_only_sigma_is_on_the_progress_line(table, monkeypatch):
             console = Console(file=io.StringIO())
             super().__init__(mode, n_sweeps, noise_units, title, console)
 
-    monkeypatch.setattr("obliquebart.estimators.base.FitProgress", Recording)
+    monkeypatch.setattr("obliquebart.estimators.running.FitProgress", Recording)
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
     student_t_regressor(**OPTIONS | {"progress": True}, random_state=1).fit(*table)
     assert list(shown[-1]) == ["sigma"]

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from helpers.arrays import assert_same
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, _core, load
-from obliquebart.estimators import base
+from obliquebart.estimators import running
 from obliquebart.exceptions import CudaUnavailableError
 from obliquebart.sampling import cuda, device
 from obliquebart.sampling.cuda import CudaCard
@@ -151,7 +151,7 @@ def test_auto_goes_on_without_a_card_whose_memory_is_full(data, monkeypatch):
     expected = ObliqueBARTRegressor(**SMALL).fit(*data)
     monkeypatch.setattr(cuda, "prepare", lambda: H200)
     card = Device("card", "cuda")
-    monkeypatch.setattr(base, "resolve_device", lambda *_: card)
+    monkeypatch.setattr(running, "resolve_device", lambda *_: card)
     model = ObliqueBARTRegressor(**SMALL)
     if _core.has_cuda_program():
         pytest.skip("chains on this machine's card would not fail")
@@ -173,7 +173,7 @@ def test_chains_share_the_card(n_jobs, together, data, monkeypatch):
 
 def test_other_processes_prepare_themselves(data, monkeypatch):
     expected = ObliqueBARTRegressor(**SMALL).fit(*data)
-    monkeypatch.setattr(base, "resolve_device", lambda *_: PLAIN)
+    monkeypatch.setattr(running, "resolve_device", lambda *_: PLAIN)
     with joblib.parallel_config(backend="loky", n_jobs=2):
         model = ObliqueBARTRegressor(**SMALL).fit(*data)
     assert model.device_ == "plain"

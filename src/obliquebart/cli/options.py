@@ -1,0 +1,57 @@
+"""Arguments and options that several commands have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+Data = Annotated[
+    str, typer.Argument(help="CSV (.csv, .csv.gz, or - for stdin) or Parquet file.", metavar="DATA")
+]
+ModelFile = Annotated[
+    Path, typer.Argument(help="A model file saved by `fit`.", metavar="MODEL", exists=False)
+]
+Target = Annotated[
+    str | None,
+    typer.Option("--target", "-t", help="The column with the outcome.", show_default=False),
+]
+Event = Annotated[
+    str | None,
+    typer.Option(
+        "--event",
+        help="The column that is 1 where the time is that of an event, 0 where it is censored.",
+        show_default=False,
+    ),
+]
+Delimiter = Annotated[
+    str | None,
+    typer.Option(
+        help="CSV delimiter; by default guessed from the header. Use ', ' for comma and space."
+    ),
+]
+Decimal = Annotated[str, typer.Option(help="Decimal mark of the CSV file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")
+]
+NDraws = Annotated[
+    str,
+    typer.Option(
+        help="Kept draws per chain; auto: until the chains agree, or about a minute of CPU time.",
+        metavar="INTEGER|auto",
+    ),
+]
+Jobs = Annotated[
+    int, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores. Never changes results.")
+]
+
+
+def check_probability(value: float) -> float:
+    """Refuse what is not a probability; percentages get a hint."""
+    if 1.0 < value < 100.0:
+        raise typer.BadParameter(f"{value:g} is not a probability: write {value / 100.0:g}.")
+    if not 0.0 < value < 1.0:
+        raise typer.BadParameter(f"{value:g} is not between 0 and 1.")
+    return value
