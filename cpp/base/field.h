@@ -27,9 +27,10 @@ struct Field {
 
   std::string name;
   Place place;
-  // Every entry is finite and between these.
-  double low = std::numeric_limits<double>::lowest();
-  double high = std::numeric_limits<double>::max();
+  // Every entry is finite and between these. Outcomes are standardised, so that numbers beyond the
+  // default are of a damaged file; they would overflow when the chain goes on.
+  double low = -1e15;
+  double high = 1e15;
   bool may_be_all_zero = true;
   bool may_be_shorter = false;  // what is not there is zero
 

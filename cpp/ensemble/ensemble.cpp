@@ -11,6 +11,9 @@
 namespace obart {
 namespace {
 
+// Of a leaf, in units of the standardised outcome; beyond it the record is damaged.
+constexpr float kLargestOutput = 1e15F;
+
 // Whether each categorical rule sends some of its node's levels to either side, and no others: the
 // moves choose among these levels.
 bool splits_levels(const CellGeometry& geometry, const RulePools& pools, const Tree& tree,
@@ -270,6 +273,8 @@ void Ensemble::check_trees(const TreesRecord& record) const {
           "has other columns");
   require(record.leaf_code.size() == from.arrays().outputs.size(),
           "has another number of leaf codes than of leaves");
+  for (const float output : from.arrays().outputs)
+    require(std::abs(output) <= kLargestOutput, "has an output of a leaf that is too large");
   std::size_t first = 0;
   std::vector<std::uint32_t> words(most_level_words(data.n_levels()));
   RulePools scratch;

@@ -7,9 +7,9 @@ namespace {
 
 // Counters stay exact in any language below this, and cannot overflow when the chain goes on.
 constexpr double kMaxCount = 0x1p53;
-constexpr double kSmallest = std::numeric_limits<double>::denorm_min();
-constexpr double kLargest = std::numeric_limits<double>::max();
-constexpr double kLargestFloat = std::numeric_limits<float>::max();
+// What can be squared, divided by and summed without overflow: scales, and numbers of rows.
+constexpr double kSmallestScale = 1e-100, kLargestScale = 1e100;
+constexpr double kLargestOfRow = 1e30;
 
 template <class Buffer>
 auto rows_of(const Data& data, Buffer& buffer) {
@@ -20,7 +20,7 @@ void add_fields(std::vector<Field>& fields, const std::string& prefix, Ensemble&
   const auto add = [&](const char* name, Field::Place place, double low, double high) {
     fields.push_back({prefix + name, place, low, high});
   };
-  add("leaf_sd", &ensemble.leaf_sd, kSmallest, kLargest);
+  add("leaf_sd", &ensemble.leaf_sd, kSmallestScale, kLargestScale);
   add("theta", std::span(ensemble.theta), 0.0, 1.0);
   // A sampler that can draw no column at all would try for ever.
   if (ensemble.data.p_cont() > 0) fields.back().may_be_all_zero = false;
@@ -29,8 +29,8 @@ void add_fields(std::vector<Field>& fields, const std::string& prefix, Ensemble&
     fields.back().may_be_all_zero = false;
   }
   add("changed", std::span(ensemble.changed), 0.0, 1.0);
-  add("residual", rows_of(ensemble.data, ensemble.residual), -kLargestFloat, kLargestFloat);
-  add("target", rows_of(ensemble.data, ensemble.target), -kLargest, kLargest);
+  add("residual", rows_of(ensemble.data, ensemble.residual), -kLargestOfRow, kLargestOfRow);
+  add("target", rows_of(ensemble.data, ensemble.target), -kLargestOfRow, kLargestOfRow);
   const auto add_counts = [&](const char* name, MoveCounts::ByMove& counts) {
     add(name, std::span(counts), 0.0, kMaxCount);
     fields.back().may_be_shorter = true;  // a file may be older than a move
@@ -66,7 +66,7 @@ std::vector<Field> ChainState::fields() {
   std::vector<Field> fields{
       {"rng", std::span(rng.words()), 0.0, 0x1p64, false},
       {"n_sweeps", &n_sweeps, 0.0, kMaxCount},
-      {"sigma", &sigma, kSmallest, kLargest},
+      {"sigma", &sigma, kSmallestScale, kLargestScale},
   };
   for (std::size_t e = 0; e < ensembles.size(); ++e)
     add_fields(fields, ensemble_prefix(e), ensembles[e]);

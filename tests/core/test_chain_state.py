@@ -259,3 +259,53 @@ def test_rules_on_columns_that_an_ensemble_does_not_see_are_refused():
     _core.check_state(settings, 3, [N_LEVELS], before, [])
     with pytest.raises(ValueError, match="a column that its ensemble does not see"):
         _core.check_state(settings, 3, [N_LEVELS], wrong, [])
+
+
+TOO_LARGE = {
+    "sigma": ("oblique", [0.0, 1e-101, 1e101]),
+    "leaf_sd": ("probit", [0.0, 1e-101, 1e101]),
+    "target": ("probit", [1e31, -1e31]),
+    "residual": ("probit", [1e31, -1e31]),
+    "outputs": ("oblique", [1e16, -1e16]),
+    "level.0": ("causal_gaussian", [1e16, -1e16]),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LARGE)
+def test_numbers_that_would_overflow_are_refused(name):
+    model, wrong = TOO_LARGE[name]
+    chain = maker(**MODELS[model])()
+    chain.sweep(10)
+    state = chain.state()
+    for value in wrong:
+        changed: Any = value
+        if isinstance(state[name], np.ndarray):
+            changed = state[name].copy()
+            changed[5] = value
+        with pytest.raises(ValueError, match=name.removesuffix("s")):
+            chain.set_state(state | {name: changed})
+    assert_same(chain.state(), state)
+
+
+@pytest.mark.parametrize("name", ["oblique", "probit", "logit", "softmax", "student_t"])
+def test_what_is_taken_does_not_overflow(name):
+    make = maker(**MODELS[name])
+    chain = make()
+    chain.sweep(20)
+    state = chain.state()
+    for key in ("sigma", "leaf_sd", "target", "residual", "outputs"):
+        for value in (1e-100, 1e-30, -1e15, 1e15, 1e30, 1e100):
+            changed: Any = value
+            if isinstance(state[key], np.ndarray):
+                changed = state[key].copy()
+                with np.errstate(over="ignore"):
+                    changed[5] = value
+            other = make()
+            try:
+                other.set_state(state | {key: changed})
+            except ValueError:
+                continue
+            other.sweep(20)
+            for after, number in other.state().items():
+                if isinstance(number, float):
+                    assert np.isfinite(number), (key, value, after)

@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pytest
 
+from helpers import small_files
 from helpers.arrays import assert_same
 from helpers.saved_models import (
     CATEGORIES,
@@ -26,7 +27,9 @@ from obliquebart import (
     _core,
     load,
 )
+from obliquebart.exceptions import ModelFileError
 from obliquebart.files import model_file
+from obliquebart.model.training import LocalChain
 
 
 def draws_of(model):
@@ -137,3 +140,18 @@ def test_sample_more_on_another_backend():
     with joblib.parallel_config(backend="multiprocessing", n_jobs=2):
         model.sample_more(8)
     assert_same_draws(model, longer)
+
+
+def test_a_chain_that_overflows_says_that_its_file_is_damaged(monkeypatch):
+    model = small_files.small_regressor()
+    saved = LocalChain.saved
+
+    def overflown(chain):
+        ensembles, trace, state = saved(chain)
+        return ensembles, trace, {**state, "sigma": np.nan}
+
+    monkeypatch.setattr(LocalChain, "saved", overflown)
+    with pytest.raises(ModelFileError, match="the file that it went on from is damaged"):
+        model.sample_more(2)
+    with pytest.raises(OverflowError, match="Please report"):
+        small_files.small_regressor()

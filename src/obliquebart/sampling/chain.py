@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
+from obliquebart.exceptions import ModelFileError
 from obliquebart.model.parameters import Schedule
 
 # The kept draws of each ensemble of a chain; most models have one.
@@ -200,9 +201,20 @@ class ChainRunner:
 
     def _so_far(self, chain: OpenChain) -> Chain:
         ensembles, new, state = chain.saved()
+        self._require_finite(state)
         old = {} if self.start is None else self.start.trace
         trace = {name: np.concatenate([old[name], new[name]]) for name in new} if old else new
         return Chain(ensembles, trace, state)
+
+    def _require_finite(self, state: State) -> None:
+        """Raise an error if a number has overflowed, as only a damaged file makes it."""
+        if all(np.isfinite(value) for value in state.values() if isinstance(value, float)):
+            return
+        if self.start is None:
+            raise OverflowError("The numbers of a chain have overflowed. Please report this fit.")
+        raise ModelFileError(
+            "The numbers of a chain have overflowed: the file that it went on from is damaged."
+        )
 
     def _advance(self, chain: OpenChain, goal: int) -> None:
         """Sweep up to a point in the schedule, which may be between two kept sweeps."""
