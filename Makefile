@@ -166,7 +166,9 @@ SANITIZE_TESTS ?= tests/unit/sampling tests/unit/posterior/test_posterior.py \
 preload = LD_PRELOAD="$(foreach lib,$(1) stdc++,$(shell $${CXX:-c++} -print-file-name=lib$(lib).so))"
 ASAN = $(call preload,asan ubsan) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 \
   $(call instrumented,asan)
-TSAN = $(call preload,tsan) $(call instrumented,tsan)
+# The allocators of pyarrow race at their start, and hold more locks in a fork than can be followed.
+TSAN = $(call preload,tsan) TSAN_OPTIONS="detect_deadlocks=0 suppressions=$(CURDIR)/.ci/tsan.supp" \
+  $(call instrumented,tsan)
 # Every scenario of the core without Python, with each set of kernels that this machine can run.
 define drive
 	for simd in baseline avx2 avx512; do \
