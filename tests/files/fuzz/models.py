@@ -88,7 +88,7 @@ class Mutator:
             paths = list(small_files._paths(header))
             parent, key = small_files._parent(header, paths[self.rng.integers(len(paths))])
             source, field = small_files._parent(header, paths[self.rng.integers(len(paths))])
-            junk = small_files.JUNK[self.rng.integers(len(small_files.JUNK))]
+            junk = copy.deepcopy(small_files.JUNK[self.rng.integers(len(small_files.JUNK))])
             value = parent[key]
             is_number = type(value) in (int, float) and abs(value) < 1e300
             if is_number and self.rng.random() < 0.5:
