@@ -13,7 +13,7 @@ from obliquebart.model.parameters import (
     PLAIN_NU,
     PRESETS,
 )
-from obliquebart.sampling.device import AUTO_ROWS
+from obliquebart.sampling.device import FEWEST_ROWS, ROWS_PER_CORE
 
 OURS, PAPER = PRESETS["default"], PRESETS["paper"]
 
@@ -99,7 +99,8 @@ n_jobs : int or None
     not depend on it.
 device : {{"cpu", "cuda", "auto"}}
     What chains run on: the processor, or an NVIDIA card, with the same draws, bit for bit. "auto"
-    takes a card for tables of {AUTO_ROWS:,} rows or more, if there is one and the noise is normal.
+    takes a card, if there is one and the noise is normal, for tables of {FEWEST_ROWS:,} rows or
+    more, and of {ROWS_PER_CORE:,} for each core that the chains would use instead.
     `device_` says what was used. Predictions run on the processor. See ``docs/howto/gpu.md``.
 random_state : int, RandomState or None
     Seed of the chains. An int makes `fit` reproducible: every call gives the same draws.

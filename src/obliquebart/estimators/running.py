@@ -153,9 +153,10 @@ class Running(Judging):
             for scalar in likelihood.noise
             if scalar.sampled and scalar.in_progress
         }
-        together = min(effective_jobs(self.n_jobs), requests[0].schedule.n_chains)
+        jobs = effective_jobs(self.n_jobs)
+        together = min(jobs, requests[0].schedule.n_chains)
         settings = [request.settings for request in requests]
-        device = resolve_device(self.device, problem, settings, together)
+        device = resolve_device(self.device, problem, settings, together, jobs)
         requests = [request._replace(device=device) for request in requests]
         progress = [
             FitProgress(self.progress, request.schedule.n_sweeps, shown, title, device.name)

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+import joblib
+
 from obliquebart import _core
 from obliquebart.exceptions import CudaUnavailableError
 from obliquebart.model.settings import n_trees_in_all
@@ -18,8 +20,9 @@ from obliquebart.validation import check_choice
 
 DeviceChoice = Literal["cpu", "cuda", "auto"]
 DEVICES = ("cpu", "cuda", "auto")
-# Smaller tables have little to gain from a card.
-AUTO_ROWS = 300_000
+# Smaller tables have little to gain from a card; how much depends on the cores that it replaces.
+FEWEST_ROWS = 50_000
+ROWS_PER_CORE = 20_000
 # Likelihoods that leave the rows on the card; others write all of them in every sweep.
 STAYING = frozenset({"gaussian"})
 # The part of a card's memory that "auto" takes to be free.
@@ -78,15 +81,17 @@ def resolve_device(
     problem: TrainingProblem,
     settings: Sequence[_core.Settings],
     n_chains: int = 1,
+    n_jobs: int = 1,
 ) -> Device:
     """Return what to run the chains of a model on, of which so many run side by side.
 
-    "auto" never fails: it is the processor where there is no card, or nothing to gain from one.
+    `n_jobs` is how many threads they would have in all without a card. "auto" never fails:
+    it is the processor where there is no card, or nothing to gain from one.
     """
     check_device(device, on_cluster=is_placed(problem))
     if device == "cuda":
         return Device(cuda.prepare().name, "cuda")
-    if device == "auto" and _pays(problem, settings):
+    if device == "auto" and _pays(problem, settings, n_jobs):
         try:
             card = cuda.find_card()
             if _bytes_on_card(problem, settings, n_chains) <= FREE_SHARE * card.bytes:
@@ -96,10 +101,11 @@ def resolve_device(
     return CPU
 
 
-def _pays(problem: TrainingProblem, settings: Sequence[_core.Settings]) -> bool:
+def _pays(problem: TrainingProblem, settings: Sequence[_core.Settings], n_jobs: int) -> bool:
+    n_cores = min(n_jobs, joblib.cpu_count())
     return (
         not is_placed(problem)
-        and problem.table.n_rows >= AUTO_ROWS
+        and problem.table.n_rows >= max(FEWEST_ROWS, ROWS_PER_CORE * n_cores)
         and all(each.likelihood in STAYING for each in settings)
     )
 

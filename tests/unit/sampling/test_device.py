@@ -116,8 +116,17 @@ def test_auto_takes_a_card_for_many_rows_with_normal_noise(data, monkeypatch):
         return kind(device="auto", **SMALL, **parameters).fit(data[0], y).device_
 
     assert found(**NORMAL) == "cpu"
-    monkeypatch.setattr(device, "AUTO_ROWS", 80)
+    monkeypatch.setattr(device, "FEWEST_ROWS", 81)
+    monkeypatch.setattr(device, "ROWS_PER_CORE", 20)
+    assert found(**NORMAL) == "cpu"
+    monkeypatch.setattr(device, "FEWEST_ROWS", 80)
     assert found(**NORMAL) == "NVIDIA H200"
+    # Many cores are as fast as a card, but only those that there are.
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 16)
+    assert found(**NORMAL, n_jobs=4) == "NVIDIA H200"
+    assert found(**NORMAL, n_jobs=5) == "cpu"
+    monkeypatch.setattr(joblib, "cpu_count", lambda: 4)
+    assert found(**NORMAL, n_jobs=64) == "NVIDIA H200"
     assert found(**NORMAL, noise_df=6.0) == "cpu"
     assert found(noise="varying") == "cpu"
     assert found(ObliqueBARTClassifier, data[1] > 0) == "cpu"
@@ -127,7 +136,8 @@ def test_auto_takes_a_card_for_many_rows_with_normal_noise(data, monkeypatch):
 
 @pytest.mark.usefixtures("no_driver")
 def test_auto_never_fails(data, monkeypatch):
-    monkeypatch.setattr(device, "AUTO_ROWS", 1)
+    monkeypatch.setattr(device, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(device, "ROWS_PER_CORE", 1)
     model = ObliqueBARTRegressor(device="auto", **SMALL, **NORMAL).fit(*data)
     assert model.device_ == "cpu"
 
@@ -140,7 +150,8 @@ def test_auto_never_fails_on_a_card_that_does_not_work(error, data, monkeypatch)
     def fail():
         raise error
 
-    monkeypatch.setattr(device, "AUTO_ROWS", 1)
+    monkeypatch.setattr(device, "FEWEST_ROWS", 1)
+    monkeypatch.setattr(device, "ROWS_PER_CORE", 1)
     monkeypatch.setattr(cuda, "prepare", fail)
     model = ObliqueBARTRegressor(device="auto", **SMALL, **NORMAL).fit(*data)
     assert model.device_ == "cpu"
