@@ -11,8 +11,8 @@ import time
 import numpy as np
 import pytest
 
-from helpers import ROOT, small_files
-from scorecard import full_disk, interrupts, kills, many_fits, many_readers, memory_limit
+from helpers import ROOT
+from scorecard import full_disk, interrupts, kills, many_readers, memory_limit
 from scorecard.finding import FIGURE, finish
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc, and kills")
@@ -127,15 +127,31 @@ def test_many_fits():
     assert script("scorecard/many_fits.py", "--fits", 200).startswith("200 fits of ten kinds")
 
 
-def test_a_leak_is_noticed(capsys, monkeypatch):
-    """One so large that no memory from before has room for it."""
-    kept = []
-    leak = lambda seed: (  # noqa: E731
-        kept.append(np.ones(10**6 + seed)) or small_files.small_regressor()
+LEAKING = """
+import sys
+import numpy as np
+from helpers import small_files
+from scorecard import many_fits
+kept = []
+leak = lambda seed: kept.append(np.ones(10**6)) or small_files.small_regressor()
+many_fits.fits = lambda: [leak]
+sys.exit(many_fits.main(["--fits", "20"]))
+"""
+
+
+def test_a_leak_is_noticed():
+    """In a process of its own as well: memory from before would have room for the leak."""
+    path = os.pathsep.join(filter(None, (str(ROOT / "tests"), os.environ.get("PYTHONPATH"))))
+    done = subprocess.run(
+        [sys.executable, "-c", LEAKING],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
-    monkeypatch.setattr(many_fits, "fits", lambda: [leak])
-    assert many_fits.main(["--fits", "20"]) == 1
-    assert "the process grew by" in capsys.readouterr().out
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "the process grew by" in done.stdout
 
 
 def test_many_readers(tmp_path):
