@@ -25,7 +25,6 @@ from obliquebart.estimators.causal_reading import FITS, CausalReading, TreatedOu
 from obliquebart.estimators.causal_rows import documented
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
-from obliquebart.estimators.running import NOISE_SHARE
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.likelihood.causal import WithEffects
 from obliquebart.model.calibration import calibrate
@@ -42,10 +41,8 @@ from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.arviz import Observed
 from obliquebart.posterior.diagnostics import Diagnostics, ModelSummary, diagnose
 from obliquebart.posterior.posterior import Posterior
-from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.verdict import Evidence, examine
 from obliquebart.sampling.device import DeviceChoice
-from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import (
     check_choice,
@@ -286,27 +283,19 @@ class ObliqueBARTCausal(CausalChecks, CausalReading):
         treated = TreatedOutcomes(y, treatment, propensity, self._fitted.design)
         return super().sample_more(n_draws, X, treated, sample_weight)
 
-    def _prior(
-        self,
-        parameters: CheckedHyperparameters,
-        problem: TrainingProblem,
-        limit: TimeLimit | None = None,
-    ) -> _core.Settings:
-        """Return the settings; short fits that estimate the noise have doses as columns."""
-        outcome, p_cont = problem.outcome, problem.table.p_cont
-        noise = None
-        if outcome.likelihood.wants_noise(parameters):
-            doses = np.stack(outcome.more)
-            scale = np.maximum(np.abs(doses).max(axis=1, keepdims=True), 1e-300)
-            simple = replace(outcome, likelihood=outcome.likelihood.when_estimating, more=())
-            plain = TrainingProblem(problem.table.with_columns(doses / scale), simple)
-            # Tails that are not asked for would make skewed outcomes count less, and an average
-            # effect is about all of them.
-            normal = replace(parameters, noise_df=parameters.noise_df or math.inf)
-            priors = [calibrate(normal, simple, plain.table.p_cont)]
-            seconds = None if limit is None else NOISE_SHARE * limit.seconds_left
-            noise = estimate_noise(plain, priors, self.n_jobs, seconds)
-        return calibrate(parameters, outcome, p_cont, noise)
+    def _noise_fits(
+        self, parameters: CheckedHyperparameters, problem: TrainingProblem
+    ) -> tuple[TrainingProblem, list[_core.Settings]]:
+        """Short fits have the doses as columns."""
+        outcome = problem.outcome
+        doses = np.stack(outcome.more)
+        scale = np.maximum(np.abs(doses).max(axis=1, keepdims=True), 1e-300)
+        simple = replace(outcome, likelihood=outcome.likelihood.when_estimating, more=())
+        plain = TrainingProblem(problem.table.with_columns(doses / scale), simple)
+        # Tails that are not asked for would make skewed outcomes count less, and an average effect
+        # is about all of them.
+        normal = replace(parameters, noise_df=parameters.noise_df or math.inf)
+        return plain, [calibrate(normal, simple, plain.table.p_cont)]
 
     def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
         """Export the trace and, given a table, the effects at some of its rows."""

@@ -12,6 +12,7 @@ from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.judging import Judging
 from obliquebart.files.checkpoint import Identity
 from obliquebart.model.calibration import calibrate
+from obliquebart.model.outcome import NoiseEstimate
 from obliquebart.model.parameters import CheckedHyperparameters, RunLength, SweepCost
 from obliquebart.model.settings import n_trees_in_all, settings_from_dict, settings_to_dict
 from obliquebart.model.training import TrainingProblem
@@ -97,18 +98,27 @@ class Running(Judging):
         limit: TimeLimit | None = None,
     ) -> _core.Settings:
         """Return the settings of one posterior, after estimating the noise if necessary."""
-        outcome, p_cont = problem.outcome, problem.table.p_cont
-        noise = None
+        outcome, noise = problem.outcome, None
         if outcome.likelihood.wants_noise(parameters):
-            given = parameters.noise_df
-            simple = replace(outcome, likelihood=outcome.likelihood.when_estimating)
-            priors = [
-                calibrate(replace(parameters, noise_df=df), simple, p_cont)
-                for df in (tails_to_try(problem.table.n_rows) if given is None else (given,))
-            ]
-            seconds = None if limit is None else NOISE_SHARE * limit.seconds_left
-            noise = estimate_noise(problem, priors, self.n_jobs, seconds)
-        return calibrate(parameters, outcome, p_cont, noise)
+            noise = self._estimate_noise(*self._noise_fits(parameters, problem), limit)
+        return calibrate(parameters, outcome, problem.table.p_cont, noise)
+
+    def _noise_fits(
+        self, parameters: CheckedHyperparameters, problem: TrainingProblem
+    ) -> tuple[TrainingProblem, list[_core.Settings]]:
+        """Return what the short fits that estimate the noise are given: data, and priors to try."""
+        given, outcome = parameters.noise_df, problem.outcome
+        simple = replace(outcome, likelihood=outcome.likelihood.when_estimating)
+        return problem, [
+            calibrate(replace(parameters, noise_df=df), simple, problem.table.p_cont)
+            for df in (tails_to_try(problem.table.n_rows) if given is None else (given,))
+        ]
+
+    def _estimate_noise(
+        self, problem: TrainingProblem, priors: list[_core.Settings], limit: TimeLimit | None
+    ) -> NoiseEstimate | None:
+        seconds = None if limit is None else NOISE_SHARE * limit.seconds_left
+        return estimate_noise(problem, priors, self.n_jobs, seconds)
 
     def _continue(self, problem: TrainingProblem, n_draws: int) -> Sampled:
         """Return the posteriors with more draws of the same chains."""

@@ -16,7 +16,6 @@ from obliquebart.estimators.arguments import RandomState
 from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
-from obliquebart.estimators.running import NOISE_SHARE
 from obliquebart.estimators.simulating import Simulating
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.calibration import calibrate
@@ -37,7 +36,6 @@ from obliquebart.posterior.predictions import FloatArray, check_quantiles
 from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.survival import SurvivalCurve, log_densities, survival_at
 from obliquebart.sampling.device import DeviceChoice
-from obliquebart.sampling.noise import estimate_noise
 from obliquebart.table.dask import map_rows
 from obliquebart.validation import check_choice, check_coverage
 
@@ -185,8 +183,7 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         noise = None
         if len(names) > 1 or outcome.likelihood.wants_noise(parameters):
             priors = [calibrate(parameters, each, p_cont) for each in outcomes.values()]
-            seconds = None if limit is None else NOISE_SHARE * limit.seconds_left
-            noise = estimate_noise(problem, priors, self.n_jobs, seconds)
+            noise = self._estimate_noise(problem, priors, limit)
         chosen = outcomes[names[0] if noise is None else noise.likelihood]
         if not outcome.likelihood.wants_noise(parameters):
             noise = None
