@@ -1,9 +1,9 @@
 """Do 90% intervals of f(x) and of outcomes hold 90%, where the truth is known?
 
 Five functions of ten uniform columns, normal noise of 0.05, 0.3 and 1 times the standard deviation
-of the function, 300 and 3,000 rows; default fits, 1,000 new rows.
+of the function, 300 and 3,000 rows; default fits, and default fits with soft rules; 1,000 new rows.
 
-    python benchmarks/intervals.py [--workers 16] [--out FILE]
+    python benchmarks/intervals.py [--rules hard soft] [--workers 16] [--out FILE]
     python benchmarks/intervals.py --report
 """
 
@@ -59,17 +59,18 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 NOISES = (0.05, 0.3, 1.0)
 SIZES = (300, 3000)
+RULES = ("hard", "soft")
 
 
-def measure(task: tuple[str, float, int]) -> dict[str, Any]:
+def measure(task: tuple[str, float, int, str]) -> dict[str, Any]:
     """Fit one table and return how much the intervals hold."""
-    name, noise, n = task
+    name, noise, n, rules = task
     rng = np.random.default_rng(n)
     x = rng.uniform(size=(n + N_NEW, 10))
     f = FUNCTIONS[name](x)
     sd = f.std()
     y = f + noise * sd * rng.normal(size=len(f))
-    model = ObliqueBARTRegressor(random_state=0, n_jobs=1)
+    model = ObliqueBARTRegressor(soft=rules == "soft", random_state=0, n_jobs=1)
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -84,6 +85,7 @@ def measure(task: tuple[str, float, int]) -> dict[str, Any]:
         "function": name,
         "noise": noise,
         "n": n,
+        "rules": rules,
         "f": held["mean"],
         "outcome": held["outcome"],
         "error": float(np.sqrt(np.mean((model.predict(new) - f[n:]) ** 2)) / sd),
@@ -96,30 +98,35 @@ def measure(task: tuple[str, float, int]) -> dict[str, Any]:
 
 def report(lines: list[dict[str, Any]]) -> str:
     rows = [
-        "| function | noise / sd of f | rows | of f(x) | of outcomes | error of f / sd of f "
-        "| σ / sd of f | noise | sweeps | CPU s |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "| function | noise / sd of f | rows | rules | of f(x) | of outcomes "
+        "| error of f / sd of f | σ / sd of f | noise | sweeps | CPU s |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    for line in sorted(lines, key=lambda one: (one["function"], one["n"], one["noise"])):
+    order = ("function", "n", "noise", "rules")
+    for line in sorted(lines, key=lambda one: [one[name] for name in order]):
         tails = "normal" if line["df"] is None else f"t, {line['df']:.0f}"
         rows.append(
-            f"| {line['function']} | {line['noise']} | {line['n']:,} | {line['f']:.3f} "
-            f"| {line['outcome']:.3f} | {line['error']:.3f} | {line['sigma']:.3f} | {tails} "
-            f"| {line['n_sweeps']:,} | {line['seconds']:.0f} |"
+            f"| {line['function']} | {line['noise']} | {line['n']:,} | {line['rules']} "
+            f"| {line['f']:.3f} | {line['outcome']:.3f} | {line['error']:.3f} "
+            f"| {line['sigma']:.3f} | {tails} | {line['n_sweeps']:,} | {line['seconds']:.0f} |"
         )
     return "\n".join(rows) + "\n"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rules", nargs="*", default=RULES, choices=RULES)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     if not options.report:
-        tasks = sorted(itertools.product(FUNCTIONS, NOISES, SIZES), key=lambda task: -task[2])
+        tasks = list(itertools.product(FUNCTIONS, NOISES, SIZES, options.rules))
+        tasks.sort(key=lambda task: -task[2])
+        lines = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else []
+        lines = [line for line in lines if line["rules"] not in options.rules]
         with multiprocessing.get_context("fork").Pool(options.workers) as pool:
-            lines = list(pool.imap_unordered(measure, tasks))
+            lines += list(pool.imap_unordered(measure, tasks))
         options.out.write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")
     text = report(json.loads(options.out.read_text(encoding="utf-8")))
     if options.out == RESULTS:

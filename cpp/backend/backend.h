@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "backend/soft_tasks.h"
 #include "backend/tasks.h"
 #include "backend/trees_task.h"
 
@@ -37,6 +38,9 @@ class Backend {
   // How the trees are updated: one of the two is not null.
   virtual PassBackend* by_pass() { return nullptr; }
   virtual TreesBackend* by_trees() { return nullptr; }
+
+  // Null if it cannot share out rows between leaves, as soft rules do.
+  virtual SoftRows* soft_rows() { return nullptr; }
 
   // Evaluates all rules on all rows, and counts. Ends early once `stop` (or null) is set; counts
   // and bits are then worthless.

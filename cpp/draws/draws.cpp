@@ -39,6 +39,7 @@ StoredNode Draws::read(Begin& at) const {
   if (node.is_leaf()) return node;
   if (node.is_continuous()) {
     node.cut = arrays_.cut[at.continuous];
+    node.width = is_soft() ? arrays_.width[at.continuous] : 0.0F;
     const std::uint32_t count = arrays_.phi_count[at.continuous++];
     node.phi_column = {arrays_.phi_column.data() + at.phi, count};
     node.phi_value = {arrays_.phi_value.data() + at.phi, count};
@@ -77,6 +78,7 @@ Tree Draws::tree(std::int64_t draw, std::int64_t m, RulePools& pools) const {
       rule.missing_right = node.missing_right();
       rule.component = node.component();
       rule.cut = node.cut;
+      rule.width = node.width;
       rule.n_items = static_cast<std::uint32_t>(node.phi_column.size());
       rule.offset = pools.phi.allocate(rule.n_items);
       PhiEntry* phi = pools.phi.at(rule.offset);
@@ -112,7 +114,7 @@ bool Draws::same_structure(const Draws& a, std::int64_t draw_a, const Draws& b, 
   for (std::uint64_t i = 0; i < n_nodes; ++i) {
     const StoredNode x = a.read(in_a);
     const StoredNode y = b.read(in_b);
-    if (x.bits != y.bits || x.cut != y.cut || x.column != y.column ||
+    if (x.bits != y.bits || x.cut != y.cut || x.width != y.width || x.column != y.column ||
         !std::ranges::equal(x.phi_column, y.phi_column) ||
         !std::ranges::equal(x.phi_value, y.phi_value) || !std::ranges::equal(x.words, y.words))
       return false;
@@ -154,6 +156,7 @@ std::uint32_t Draws::store_structure(const Data& data, const RulePools& pools, c
         seen_missing |= data.has_missing(phi[k].column);
       }
       a.cut.push_back(rule.cut);
+      if (rule.width > 0.0F) a.width.push_back(rule.width);
       a.phi_count.push_back(rule.n_items);
       // Where training had no missing value here, one at prediction goes where most rows went.
       if (seen_missing ? rule.missing_right : majority_right) bits |= StoredNode::kMissingRight;
@@ -193,6 +196,8 @@ void Draws::keep(const Data& data, const RulePools& pools, const std::vector<Tre
 void Draws::append(const Draws& other) {
   if (other.n_trees_ != n_trees_ || other.p_cont_ != p_cont_ || other.n_levels_ != n_levels_)
     throw std::invalid_argument("draws: cannot append draws of another model");
+  if (!arrays_.cut.empty() && !other.arrays_.cut.empty() && is_soft() != other.is_soft())
+    throw std::invalid_argument("draws: cannot append soft rules to hard ones, or hard to soft");
   if (&other == this) return append(Draws(other));
   cache_.program.reset();
   const std::uint32_t first_structure = n_structures();
@@ -237,6 +242,7 @@ Draws Draws::take(std::span<const std::int64_t> index) const {
     };
     copy(a.node_kind, arrays_.node_kind, first.node, last.node);
     copy(a.cut, arrays_.cut, first.continuous, last.continuous);
+    if (is_soft()) copy(a.width, arrays_.width, first.continuous, last.continuous);
     copy(a.phi_count, arrays_.phi_count, first.continuous, last.continuous);
     copy(a.phi_column, arrays_.phi_column, first.phi, last.phi);
     copy(a.phi_value, arrays_.phi_value, first.phi, last.phi);

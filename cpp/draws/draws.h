@@ -20,6 +20,7 @@ struct DrawArrays {
   std::vector<std::uint64_t> node_begin;    // of each structure, and the end of the last
   std::vector<std::uint8_t> node_kind;      // preorder; see StoredNode::Bits
   std::vector<float> cut;                   // of continuous nodes, in order
+  std::vector<float> width;                 // of the same if they are soft; none if they are hard
   std::vector<std::uint32_t> phi_count;
   std::vector<std::uint32_t> phi_column;
   std::vector<float> phi_value;
@@ -34,6 +35,7 @@ struct DrawArrays {
     visit("node_begin", a.node_begin...);
     visit("node_kind", a.node_kind...);
     visit("cut", a.cut...);
+    visit("width", a.width...);
     visit("phi_count", a.phi_count...);
     visit("phi_column", a.phi_column...);
     visit("phi_value", a.phi_value...);
@@ -55,7 +57,8 @@ struct StoredNode {
   };
   static constexpr int kComponentShift = 4;  // of a continuous rule, the four bits above
   std::uint8_t bits;
-  float cut;  // continuous
+  float cut;    // continuous
+  float width;  // 0: a hard rule
   std::span<const std::uint32_t> phi_column;
   std::span<const float> phi_value;
   std::uint32_t column;  // categorical
@@ -100,6 +103,8 @@ class Draws {
   std::int64_t n_trees() const { return n_trees_; }
   std::int64_t p_cont() const { return p_cont_; }
   const std::vector<std::uint32_t>& n_levels() const { return n_levels_; }
+  // Whether rows are shared out between leaves. Draws without a continuous rule are not.
+  bool is_soft() const { return !arrays_.width.empty(); }
   std::int64_t nbytes() const;
   const DrawArrays& arrays() const { return arrays_; }
   std::uint32_t n_structures() const { return static_cast<std::uint32_t>(begin_.size() - 1); }

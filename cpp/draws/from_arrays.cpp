@@ -5,6 +5,7 @@
 #include <string>
 
 #include "draws/draws.h"
+#include "model/gate.h"
 
 namespace obart {
 namespace {
@@ -24,6 +25,9 @@ void Draws::validate(const DrawArrays& a, std::int64_t p_cont,
   require(a.node_begin.size() - 1 <= std::numeric_limits<std::uint32_t>::max(),
           "too many structures");
   require(a.cut.size() == a.phi_count.size(), "cut and phi_count must have the same length");
+  require(a.width.empty() || a.width.size() == a.cut.size(),
+          "width must be empty or as long as cut");
+  for (const float width : a.width) require(is_valid_width(width), "a width is not valid");
   require(a.phi_column.size() == a.phi_value.size(),
           "phi_column and phi_value must have the same length");
   Begin used{};

@@ -25,7 +25,8 @@ class BlockPredictor {
       : draws_(draws),
         options_(options),
         router_(draws, data),
-        code_(static_cast<std::size_t>(draws.n_trees() * kRouteRows)),
+        code_(draws.is_soft() ? 0 : static_cast<std::size_t>(draws.n_trees() * kRouteRows)),
+        shared_(draws.is_soft()),
         current_(static_cast<std::size_t>(draws.n_trees())),
         f_(static_cast<std::size_t>(kRouteRows * kPredictDraws)),
         data_(data),
@@ -48,6 +49,8 @@ class BlockPredictor {
     std::fill(f_.data(), f_.data() + n * stride(), 0.0F);
     if (is_few())
       few_rows_.add_trees(first, n, options_.link.term, f_.data());
+    else if (draws_.is_soft())
+      add_soft_trees(first, n);
     else
       add_trees(first, n);
     if (options_.link.apply != nullptr)
@@ -63,7 +66,22 @@ class BlockPredictor {
   }
 
  private:
-  bool is_few() const { return n_rows() <= kFewRows; }
+  bool is_few() const { return n_rows() <= kFewRows && !draws_.is_soft(); }
+
+  void add_soft_trees(std::int64_t first, std::int64_t n) {
+    float table[kTableSize] = {};
+    for (std::int64_t m = 0; m < draws_.n_trees(); ++m) {
+      std::uint32_t current = kNoStructure;
+      for (std::int64_t d = first; d < first + n; ++d) {
+        const std::uint32_t structure = draws_.structure(d, m);
+        const std::span<const float> outputs = draws_.outputs(d, m);
+        if (structure != current) shared_.find(router_, structure, outputs.size());
+        current = structure;
+        options_.link.copy_terms(outputs, table);
+        shared_.accumulate(router_, table, outputs.size(), f_.data() + (d - first) * kRouteRows);
+      }
+    }
+  }
 
   void add_trees(std::int64_t first, std::int64_t n) {
     float table[kTableSize] = {};
@@ -81,6 +99,7 @@ class BlockPredictor {
   const PredictOptions options_;
   Router router_;
   AlignedBuffer<std::uint8_t> code_;
+  TreeRows shared_;  // of the tree at hand, if draws are soft
   std::vector<std::uint32_t> current_;
   AlignedBuffer<float> f_;
   const Data& data_;
@@ -248,11 +267,12 @@ void leaf_codes(const Draws& draws, const Data& data, std::int64_t draw, std::in
   require_same_columns(draws, data);
   if (draw < 0 || draw >= draws.n_draws() || tree < 0 || tree >= draws.n_trees())
     throw std::invalid_argument("leaf_codes: no such draw or tree");
-  BlockPredictor predictor(draws, data, {find_link("identity")});
+  Router router(draws, data);
+  AlignedBuffer<std::uint8_t> code(static_cast<std::size_t>(kRouteRows));
   for (std::int64_t block = 0; block < count_route_blocks(data.n_rows()); ++block) {
-    predictor.start(block);
-    predictor.update_codes(draw, tree);
-    std::copy_n(predictor.codes(tree), predictor.n_rows(), out + predictor.row());
+    router.start(block);
+    router.route(draws.structure(draw, tree), code.data());
+    std::copy_n(code.data(), router.n_rows(), out + router.row());
   }
 }
 

@@ -34,7 +34,7 @@ struct SummaryOutput {
 void summarise(const Draws& draws, const Data& data, const PredictOptions& options,
                const SummaryRequest& request, const SummaryOutput& out);
 
-// Leaf number, in preorder, of each row in one tree of one draw.
+// Leaf number, in preorder, of each row in one tree of one draw; as if its rules were hard.
 void leaf_codes(const Draws& draws, const Data& data, std::int64_t draw, std::int64_t tree,
                 std::uint8_t* out);
 

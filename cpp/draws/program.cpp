@@ -17,6 +17,7 @@ std::uint8_t Program::compile(const Draws& draws, Draws::Begin& at, std::uint8_t
   if (node.is_leaf()) return 1;
   const std::size_t index = steps_.size();
   steps_.push_back({});
+  if (draws.is_soft()) inverse_width_.push_back(node.width > 0.0F ? 1.0F / node.width : 0.0F);
   Step step{};
   step.left_code = code;
   if (node.is_continuous()) {

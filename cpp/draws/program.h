@@ -31,6 +31,10 @@ class Program {
     return {steps_.data() + first_step_[structure],
             first_step_[structure + 1] - first_step_[structure]};
   }
+  // 1 / width of the rules of a structure, as its steps; null if all are hard.
+  const float* inverse_widths(std::uint32_t structure) const {
+    return inverse_width_.empty() ? nullptr : inverse_width_.data() + first_step_[structure];
+  }
   const std::uint32_t* words(const Step& step) const { return words_.data() + step.first; }
 
  private:
@@ -38,6 +42,7 @@ class Program {
   std::uint8_t compile(const Draws& draws, Draws::Begin& at, std::uint8_t code);
 
   std::vector<Step> steps_;
+  std::vector<float> inverse_width_;  // by step, of soft draws; 0: a hard rule
   std::vector<std::size_t> first_step_;
   std::vector<std::uint32_t> words_;
 };

@@ -129,10 +129,10 @@ class TileWorker {
         changes_(static_cast<std::size_t>(tile_draws * n_replacements_)),
         prediction_(numbers(n_ensembles_)),
         replaced_(numbers(n_ensembles_)),
-        code_(numbers(1)),
-        replaced_code_(numbers(n_replacements_)),
+        rows_(is_soft(task)),
         is_concerned_(static_cast<std::size_t>(n_replacements_)),
         shift_(static_cast<std::size_t>(tile_draws * n_ensembles_)) {
+    for (std::int64_t k = 0; k < n_replacements_; ++k) replaced_rows_.emplace_back(is_soft(task));
     for (const Draws* draws : task.ensembles.draws) routers_.emplace_back(*draws, task.data);
   }
 
@@ -154,6 +154,9 @@ class TileWorker {
   }
 
  private:
+  static bool is_soft(const Task& task) {
+    return std::ranges::any_of(task.ensembles.draws, [](const Draws* d) { return d->is_soft(); });
+  }
   static std::size_t numbers(std::int64_t n_blocks) {
     return static_cast<std::size_t>(n_blocks * kRouteRows);
   }
@@ -177,29 +180,29 @@ class TileWorker {
     for (std::int64_t d = 0; d < n_; ++d) {
       const std::int64_t draw = task_.draws[static_cast<std::size_t>(first_ + d)];
       const std::uint32_t structure = draws.structure(draw, m);
-      if (structure != current) route(e, structure);
-      current = structure;
       const std::span<const float> outputs = draws.outputs(draw, m);
+      if (structure != current) route(e, structure, outputs.size());
+      current = structure;
       task_.ensembles.link.copy_terms(outputs, table);
       std::transform(table, table + outputs.size(), minus, std::negate<>());
-      router.accumulate(f(d, e), code_.data(), table, outputs.size());
+      rows_.accumulate(router, table, outputs.size(), f(d, e));
       for (const std::int64_t k : concerned_) {
         if (!has_change(d, k)) {
           std::fill_n(change(d, k, 0), n_ensembles_ * kRouteRows, 0.0F);
           has_change(d, k) = 1;
         }
-        router.accumulate(change(d, k, e), replaced_code_.data() + k * kRouteRows, table,
-                          outputs.size());
-        router.accumulate(change(d, k, e), code_.data(), minus, outputs.size());
+        replaced_rows_[static_cast<std::size_t>(k)].accumulate(router, table, outputs.size(),
+                                                               change(d, k, e));
+        rows_.accumulate(router, minus, outputs.size(), change(d, k, e));
       }
     }
   }
 
   // Finds the replacements that concern a structure, and the leaves of the rows with each of them.
-  void route(std::int64_t e, std::uint32_t structure) {
+  void route(std::int64_t e, std::uint32_t structure, std::size_t n_leaves) {
     Router& router = routers_[static_cast<std::size_t>(e)];
     const DrawArrays& a = task_.ensembles.draws[static_cast<std::size_t>(e)]->arrays();
-    router.route(structure, code_.data());
+    rows_.find(router, structure, n_leaves);
     for (const std::int64_t k : concerned_) is_concerned_[static_cast<std::size_t>(k)] = 0;
     concerned_.clear();
     for (const Step& step : router.program().steps(structure)) {
@@ -210,7 +213,7 @@ class TileWorker {
     }
     for (const std::int64_t k : concerned_) {
       const OtherColumn other = task_.replacements.at(k, router.row());
-      router.route(structure, replaced_code_.data() + k * kRouteRows, &other);
+      replaced_rows_[static_cast<std::size_t>(k)].find(router, structure, n_leaves, &other);
     }
   }
   void concern(RuleKind kind, std::uint32_t column) {
@@ -317,7 +320,8 @@ class TileWorker {
   AlignedBuffer<float> f_, change_;
   std::vector<std::uint8_t> changes_;  // whether a replacement has a change, by draw
   AlignedBuffer<float> prediction_, replaced_;
-  AlignedBuffer<std::uint8_t> code_, replaced_code_;
+  TreeRows rows_;
+  std::vector<TreeRows> replaced_rows_;  // by replacement
   std::vector<std::int64_t> concerned_;
   std::vector<std::uint8_t> is_concerned_;
   std::vector<double> shift_;

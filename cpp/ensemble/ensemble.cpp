@@ -6,6 +6,7 @@
 #include <cmath>
 #include <stdexcept>
 
+#include "model/gate.h"
 #include "model/traverse.h"
 
 namespace obart {
@@ -71,13 +72,6 @@ MoveCounts& MoveCounts::operator+=(const MoveCounts& other) {
   return *this;
 }
 
-// Room for twice as many terms, or it would be a little too small again and again.
-void RoutePlan::clear(std::size_t n_terms) {
-  tasks.clear();
-  terms.clear();
-  if (terms.capacity() < n_terms) terms.reserve(2 * n_terms);
-}
-
 Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, Backend* where)
     : data(table.without_last(given.hidden_columns)),
       settings(given),
@@ -98,6 +92,8 @@ Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, Backend* wh
       },
       leaf_model);
   if (backend == nullptr) return;
+  require(!settings.rules.soft || backend->soft_rows() != nullptr,
+          "soft rules need all rows in this machine's memory, and run on the CPU only");
   reserve();
   const std::size_t n_words = trees.size() * static_cast<std::size_t>(data.n_groups());
   if (TreesBackend* elsewhere = backend->by_trees()) {
@@ -134,6 +130,7 @@ void Ensemble::reserve() {
   tree_terms.reserve(n_trees);
   terms.resize(n_trees * kTableSize);
   plan.terms.reserve(n_trees * std::min<std::size_t>(rule_counts.n_nonzero.size(), 64));
+  if (settings.rules.soft) soft_plan.reserve(n_trees * 8, n_trees * 64);
   const std::uint32_t n_words = std::max(most_level_words(data.n_levels()), 1U);
   pools.phi.reserve(n_trees * 64, n_trees * 8);
   pools.levels.reserve(n_trees * 8 * std::bit_ceil(n_words), n_trees * 8);
@@ -161,30 +158,17 @@ void Ensemble::set_direction_weights(const std::vector<double>& values) {
 
 void Ensemble::add_route_task(std::size_t m, const Rule& rule, std::uint8_t left,
                               std::uint8_t right_code) {
-  RouteTask task{};
+  RouteTask task = plan.describe(data, pools, rule);
   task.tree = static_cast<std::uint32_t>(m);
-  task.is_categorical = rule.kind == RuleKind::categorical;
-  task.missing_right = rule.missing_right;
-  task.cut = rule.cut;
   task.code = codes(m);
   task.left_code = left;
   task.right_code = right_code;
   task.right = rights(m);
-  if (rule.kind == RuleKind::continuous) {
-    const PhiEntry* phi = pools.phi.at(rule.offset);
-    task.terms = plan.terms.data() + plan.terms.size();
-    task.n_terms = rule.n_items;
-    for (std::uint32_t k = 0; k < rule.n_items; ++k)
-      plan.terms.push_back({data.cont(phi[k].column), phi[k].value});
-  } else {
-    task.column = data.cat(rule.column);
-    task.words = pools.levels.at(rule.offset);
-    task.n_words = rule.n_items;
-  }
   plan.tasks.push_back(task);
 }
 
 void Ensemble::refresh_residual(const std::atomic<bool>* stop) {
+  if (settings.rules.soft) return refresh_soft(stop);
   std::visit(
       [&]<class Leaf>(const Leaf&) {
         tree_terms.clear();
@@ -199,6 +183,12 @@ void Ensemble::refresh_residual(const std::atomic<bool>* stop) {
         backend->refresh({Leaf::kCombine, residual.data(), target.data(), tree_terms}, stop);
       },
       leaf_model);
+}
+
+void Ensemble::refresh_soft(const std::atomic<bool>* stop) {
+  soft_plan.set(data, pools, trees);
+  backend->soft_rows()->soft_refresh(
+      {residual.data(), target.data(), soft_plan.trees(), soft_plan.n_columns()}, stop);
 }
 
 FitRows Ensemble::fit_rows() const { return {residual.data(), weights(), target.data()}; }
@@ -395,6 +385,12 @@ void Ensemble::rebuild_codes(const std::vector<std::uint8_t>& wanted) {
 
 std::vector<double> Ensemble::fit() const {
   std::vector<double> f(static_cast<std::size_t>(data.n_rows()), 0.0);
+  if (settings.rules.soft) {
+    for (const Tree& tree : trees)
+      for (std::int64_t i = 0; i < data.n_rows(); ++i)
+        f[static_cast<std::size_t>(i)] += shared_output(data, pools, tree, i);
+    return f;
+  }
   std::visit(
       [&]<class Leaf>(const Leaf&) {
         for (const Tree& tree : trees)

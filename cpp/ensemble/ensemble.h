@@ -12,6 +12,8 @@
 #include "draws/draws.h"
 #include "ensemble/code_masks.h"
 #include "ensemble/leaf_model.h"
+#include "ensemble/route_plan.h"
+#include "ensemble/soft_plan.h"
 #include "model/data.h"
 #include "model/settings.h"
 #include "model/theta.h"
@@ -31,13 +33,6 @@ struct MoveCounts {
 struct TreesRecord {
   Draws trees;                          // one draw
   std::vector<std::uint8_t> leaf_code;  // by tree, leaves in preorder
-};
-
-// Rules as tasks for a backend. Tasks point into the terms, which must not move.
-struct RoutePlan {
-  std::vector<RouteTask> tasks;
-  std::vector<RouteTask::Term> terms;
-  void clear(std::size_t n_terms);
 };
 
 struct Ensemble {
@@ -76,6 +71,7 @@ struct Ensemble {
   LeafModel leaf_model;
   Proposer proposer;
   RoutePlan plan;            // scratch
+  SoftPlan soft_plan;        // scratch of a refresh of soft rules
   std::vector<float> terms;  // scratch of a refresh, kTableSize for each tree
   std::vector<TreeTerms> tree_terms;
 
@@ -117,6 +113,7 @@ struct Ensemble {
   void check(std::vector<std::string>& problems) const;
 
  private:
+  void refresh_soft(const std::atomic<bool>* stop);
   void scale_outputs(double factor);
   void raise_outputs(double power);
   FitRows fit_rows() const;

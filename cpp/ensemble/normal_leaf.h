@@ -63,6 +63,8 @@ class NormalLeaf {
                          (precision(new_l) * precision(new_r))) +
            fit(new_l) + fit(new_r) - fit(old_l) - fit(old_r);
   }
+  double inverse_variance() const { return inv_sigma2_; }     // of a row of weight one
+  double inverse_leaf_variance() const { return inv_tau2_; }  // of an output, a priori
   // For a backend that updates the trees by itself.
   NormalOutputs parameters(bool uses_data) const {
     return {inv_sigma2_, inv_tau2_, correlation_, fresh_, keeps_deviations(), uses_data};

@@ -52,12 +52,14 @@ class SpanPool {
 };
 
 // Continuous: phi'x < cut goes left; phi lies in the phi pool; n_items = 0 is the zero rule (all
-// left). Categorical: the level's bit says right; the words lie in the level pool.
+// left). A soft rule shares out the rows near its cut (model/gate.h). Categorical: the level's bit
+// says right; the words lie in the level pool.
 struct Rule {
   RuleKind kind = RuleKind::continuous;
   bool missing_right = false;  // the side of rows with a missing value in any of the rule's columns
   std::uint8_t component = 0;  // of the prior of directions that a continuous rule is from
   float cut = 0.0F;
+  float width = 0.0F;        // half of a soft rule's transition, in units of phi'x; 0: a hard rule
   std::uint32_t column = 0;  // categorical column
   std::uint32_t offset = 0;  // of the span in its pool
   std::uint32_t n_items = 0;

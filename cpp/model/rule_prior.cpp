@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/planted_bugs.h"
+#include "model/gate.h"
 
 namespace obart {
 namespace {
@@ -39,6 +40,12 @@ DepthPrior::DepthPrior(const DepthSettings& settings) {
   }
 }
 
+double reflect(double u) {
+  u = std::abs(u);
+  u -= 2.0 * std::floor(0.5 * u);
+  return u > 1.0 ? 2.0 - u : u;
+}
+
 double log_proper_mass(std::uint32_t n_levels) {
   if (OBART_BUG(subset_factor_missing)) return 0.0;
   // The power underflows harmlessly for many levels.
@@ -47,6 +54,8 @@ double log_proper_mass(std::uint32_t n_levels) {
 
 RulePrior::RulePrior(const Data& data, const EnsembleSettings& settings)
     : data_(data),
+      is_soft_(settings.rules.soft),
+      width_scale_(settings.rules.width_scale),
       zero_is_legal_(settings.min_samples_leaf == 0),
       components_(make_components(data, settings.rules)) {
   phi_.reserve(static_cast<std::size_t>(data.p_cont()));
@@ -248,11 +257,18 @@ bool RulePrior::draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellG
   if (phi_.empty()) {
     if (!zero_is_legal_) return false;
     rule.cut = 1.0F;
+    if (is_soft_) rule.width = 1.0F;  // without a meaning
     rule.offset = pools.phi.allocate(0);
     return true;
   }
   const Range range = geometry.range(pools, tree, node, phi_);
   if (!range.valid || !place_cut(range, rng.uniform(), rule.cut)) return false;
+  if (is_soft_) {
+    const double u = rng.uniform();
+    rule.width = static_cast<float>(u / (1.0 - u) * width_scale_ *
+                                    (OBART_BUG(width_range_missing) ? 1.0 : half_range(phi_)));
+    if (!is_valid_width(rule.width)) return false;
+  }
   rule.n_items = static_cast<std::uint32_t>(phi_.size());
   rule.offset = pools.phi.allocate(rule.n_items);
   PhiEntry* const phi = pools.phi.at(rule.offset);
@@ -302,10 +318,24 @@ void RulePrior::update_missing_side(const RulePools& pools, const Rule& old, Rul
     rule.missing_right = rng.coin();
 }
 
+// With u = w / (1 + w), w the width in its units, the prior of u is uniform, and the step
+// symmetric.
+bool RulePrior::perturb_width(const RulePools& pools, Rng& rng, Rule& rule) const {
+  constexpr double step = 0.25;
+  const double unit = width_scale_ * half_range({pools.phi.at(rule.offset), rule.n_items});
+  const double w = static_cast<double>(rule.width) / unit;
+  double u = w / (1.0 + w);
+  u += step * (2.0 * rng.uniform() - 1.0);
+  u = OBART_BUG(width_unreflected) ? std::clamp(u, 1e-3, 1.0) : reflect(u);
+  rule.width = static_cast<float>(u / (1.0 - u) * unit);
+  return is_valid_width(rule.width);
+}
+
 bool RulePrior::is_member(const RulePools& pools, const Rule& rule) const {
   if (rule.component >= components_.size()) return false;
   const Component& component = components_[rule.component];
   const std::span<const PhiEntry> phi(pools.phi.at(rule.offset), rule.n_items);
+  if (is_soft_ ? !is_valid_width(rule.width) : rule.width != 0.0F) return false;
   if (component.kind == DirectionKind::patch) return component.patch->contains(phi);
   return component.kind != DirectionKind::axis || phi.size() == 1;
 }

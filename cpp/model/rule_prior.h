@@ -31,6 +31,9 @@ class DepthPrior {
   std::vector<double> split_, log_split_, log_stay_;
 };
 
+// A number folded into [0, 1] at both ends.
+double reflect(double u);
+
 // Log of the probability that random sides for n levels leave neither side empty: 1 - 2^(1 - n).
 double log_proper_mass(std::uint32_t n_levels);
 
@@ -64,6 +67,8 @@ class RulePrior {
                                           std::vector<PhiEntry>& phi);
   // The side of missing values after such a step: from its prior where it had no meaning before.
   void update_missing_side(const RulePools& pools, const Rule& old, Rule& rule, Rng& rng) const;
+  // Another width of a soft rule, by a step that keeps its prior; false where it is not valid.
+  bool perturb_width(const RulePools& pools, Rng& rng, Rule& rule) const;
   // Whether a continuous rule may come from the component it names.
   bool is_member(const RulePools& pools, const Rule& rule) const;
 
@@ -93,6 +98,8 @@ class RulePrior {
   std::uint32_t draw_axis(const Component& component, Rng& rng) const;
 
   const Data& data_;
+  bool is_soft_;
+  double width_scale_;  // of soft rules
   bool zero_is_legal_;  // phi = 0, where leaves may be empty
   bool any_missing_ = false;
   std::vector<Component> components_;

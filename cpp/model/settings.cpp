@@ -38,6 +38,10 @@ void EnsembleSettings::verify() const {
   require(rules.theta >= 0.0 && rules.theta <= 1.0, "theta must be in [0, 1]");
   require(rules.theta_fixed || (rules.theta_a > 0.0 && rules.theta_b >= 0.0),
           "theta_a, theta_b must be positive");
+  require(!rules.soft || (rules.width_scale > 0.0 && rules.width_scale < 1e6),
+          "width_scale must be positive");
+  require(!rules.soft || (leaf.model == "normal" && leaf.output_correlation == 0.0),
+          "soft rules go with normal leaves whose outputs have no output_correlation");
   require(rules.directions.empty() || !rules.axis_rules,
           "axis_rules and directions exclude each other");
   verify_directions(rules.directions);

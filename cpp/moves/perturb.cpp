@@ -1,9 +1,11 @@
-// Moves the rule of a nog a little: its direction and cut, or one level of its category.
+// Moves the rule of a nog a little: its direction and cut, or its width if it is soft, or one level
+// of its category.
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
 #include "base/planted_bugs.h"
+#include "model/gate.h"
 #include "moves/move.h"
 
 namespace obart {
@@ -30,17 +32,29 @@ bool perturb_continuous(MoveContext& context, const Tree& tree, RulePools& pools
   double u = (static_cast<double>(rule.cut) - old_range.lo) / (old_range.hi - old_range.lo);
   u += context.settings.moves.perturb_shift * (2.0 * rng.uniform() - 1.0);
   if (OBART_BUG(perturb_unreflected)) u = std::clamp(u, 0.01, 0.99);
-  // Reflection at 0 and 1: fold into [0, 2), then mirror.
-  u = std::abs(u);
-  u -= 2.0 * std::floor(0.5 * u);
-  if (u > 1.0) u = 2.0 - u;
-  if (!RulePrior::place_cut(range, u, rule.cut)) return false;
+  if (!RulePrior::place_cut(range, reflect(u), rule.cut)) return false;
   const Rule& old = tree.node(node).rule;
+  if (context.settings.rules.soft && !OBART_BUG(width_not_rescaled)) {
+    // The width stays the same part of what phi'x may be.
+    const double old_half = half_range({pools.phi.at(rule.offset), rule.n_items});
+    rule.width = static_cast<float>(static_cast<double>(rule.width) * half_range(phi) / old_half);
+    if (!is_valid_width(rule.width)) return false;
+  }
   rule.n_items = static_cast<std::uint32_t>(phi.size());
   rule.offset = pools.phi.allocate(rule.n_items);
   std::copy(phi.begin(), phi.end(), pools.phi.at(rule.offset));
   context.rule_prior.update_missing_side(pools, old, rule, rng);
   proposal.log_transition_ratio = *log_ratio;
+  return true;
+}
+
+// Another width, the direction and the cut as they are.
+bool perturb_width(MoveContext& context, RulePools& pools, Rng& rng, Rule& rule) {
+  if (rule.n_items == 0 || !context.rule_prior.perturb_width(pools, rng, rule)) return false;
+  const std::uint32_t old_offset = rule.offset;
+  rule.offset = pools.phi.allocate(rule.n_items);
+  const PhiEntry* const phi = pools.phi.at(old_offset);
+  std::copy(phi, phi + rule.n_items, pools.phi.at(rule.offset));
   return true;
 }
 
@@ -84,6 +98,10 @@ void propose_perturb(MoveContext& context, const Tree& tree, RulePools& pools, R
   context.choose_nog(tree, rng, proposal);
   const Rule& old = tree.node(proposal.node).rule;
   proposal.rule = old;
+  if (context.settings.rules.soft && old.kind == RuleKind::continuous && rng.coin()) {
+    proposal.valid = perturb_width(context, pools, rng, proposal.rule);
+    return;
+  }
   proposal.valid =
       old.kind == RuleKind::continuous
           ? perturb_continuous(context, tree, pools, rng, proposal)

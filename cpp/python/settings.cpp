@@ -55,6 +55,8 @@ void bind_ensemble_settings(Class& c, Get ensemble) {
   bind_part(c, "theta_a", rules, &RuleSettings::theta_a);
   bind_part(c, "theta_b", rules, &RuleSettings::theta_b);
   bind_part(c, "theta_by_column", rules, &RuleSettings::theta_by_column);
+  bind_part(c, "soft", rules, &RuleSettings::soft);
+  bind_part(c, "width_scale", rules, &RuleSettings::width_scale);
   c.names.append("directions");
   c.def_prop_rw(
       "directions", [=](Owner& s) { return directions_to_list(rules(s).directions); },

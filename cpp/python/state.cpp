@@ -91,6 +91,8 @@ Draws draws_from_dict(const nb::dict& arrays, const std::string& prefix, std::in
   DrawArrays::for_each(
       [&]<class T>(const char* name, std::vector<T>& array) {
         const bool is_table = std::string_view(name) == "structure_of";
+        // Hard rules have no widths, and what is older than soft rules does not know them.
+        if (std::string_view(name) == "width" && !arrays.contains((prefix + name).c_str())) return;
         array = from_numpy<T>(arrays, prefix + name, is_table ? 2 : 1);
       },
       a);

@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "ensemble/ensemble.h"
+#include "sweep/soft_scratch.h"
 
 namespace obart {
 
@@ -32,7 +33,14 @@ struct Workspace {
   std::vector<RightCounts> task_counts;   // by routed tree
   MoveCounts moves;                       // of this sweep
   TreesScratch elsewhere;
+  SoftScratch soft;
 
+  explicit Workspace(const EnsembleSettings& settings)
+      : Workspace(static_cast<std::size_t>(settings.n_trees)) {
+    if (settings.rules.soft) soft.reserve(64, 512);
+  }
+
+ private:
   explicit Workspace(std::size_t n_trees)
       : proposals(n_trees), right_counts(n_trees), task_counts(n_trees) {
     routed.reserve(n_trees);

@@ -26,8 +26,7 @@ std::shared_ptr<const Data> with_rows(std::shared_ptr<const Data> data) {
 
 std::vector<Workspace> make_workspaces(const Settings& settings) {
   std::vector<Workspace> work;
-  for (const EnsembleSettings& ensemble : settings.ensembles)
-    work.emplace_back(static_cast<std::size_t>(ensemble.n_trees));
+  for (const EnsembleSettings& ensemble : settings.ensembles) work.emplace_back(ensemble);
   return work;
 }
 

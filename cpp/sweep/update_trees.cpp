@@ -4,8 +4,10 @@
 #include "base/fixed_vector.h"
 #include "base/planted_bugs.h"
 #include "sweep/accept.h"
+#include "sweep/code_maps.h"
 #include "sweep/phases.h"
 #include "sweep/update_elsewhere.h"
+#include "sweep/update_soft.h"
 
 namespace obart {
 namespace {
@@ -92,7 +94,7 @@ class TreeUpdater {
 
     const bool wide = std::max(n_old, leaf_stats_.size()) > kNarrowCodes;
     if (accepted) {
-      fill_maps(tree, proposal, wide ? kTableSize - 1 : kNarrowCodes + 1);
+      maps_.fill(tree, proposal, wide ? kTableSize - 1 : kNarrowCodes + 1);
       accept_move(ensemble_, work_, m);
     }
     draw_outputs(tree);
@@ -101,15 +103,15 @@ class TreeUpdater {
     change.code = ensemble_.codes(m);
     change.n_codes = static_cast<int>(std::max(n_old, leaf_stats_.size()));
     change.right = accepted && proposal.has_rule() ? ensemble_.rights(m) : nullptr;
-    change.left_map = accepted ? left_map_ : nullptr;
-    change.right_map = right_map_;
+    change.left_map = accepted ? maps_.left : nullptr;
+    change.right_map = maps_.right;
     change.masks = OBART_BUG(stale_code_masks) ? nullptr : ensemble_.masks.of_tree(m);
     change.routed = task.sum.routed;
     for (std::size_t c = 0; c < n_old; ++c) {
-      const std::uint8_t left = accepted ? left_map_[c] : static_cast<std::uint8_t>(c);
+      const std::uint8_t left = accepted ? maps_.left[c] : static_cast<std::uint8_t>(c);
       left_delta_[c] = Leaf::delta(old_output_[c], tree.leaf_node(left).output);
       if (change.right == nullptr) continue;
-      right_delta_[c] = Leaf::delta(old_output_[c], tree.leaf_node(right_map_[c]).output);
+      right_delta_[c] = Leaf::delta(old_output_[c], tree.leaf_node(maps_.right[c]).output);
     }
     if (!wide) left_delta_[kNarrowCodes] = right_delta_[kNarrowCodes] = 0.0F;
   }
@@ -202,23 +204,6 @@ class TreeUpdater {
     }
   }
 
-  // Where the rows of each code go, before the tree changes.
-  void fill_maps(const Tree& tree, const Proposal& proposal, std::size_t n_map) {
-    for (std::size_t c = 0; c < n_map; ++c)
-      left_map_[c] = right_map_[c] = static_cast<std::uint8_t>(c);
-    left_map_[kPaddingCode] = right_map_[kPaddingCode] = kPaddingCode;
-    if (proposal.effect == Effect::split_leaf) {
-      right_map_[proposal.left_code] = static_cast<std::uint8_t>(tree.n_leaves());
-    } else if (proposal.effect == Effect::merge_leaves) {
-      const PruneCodes codes = tree.prune_codes(proposal.node);
-      for (int c = 0; c < tree.n_leaves(); ++c)
-        left_map_[c] = code_after_prune(codes, static_cast<std::uint8_t>(c));
-    } else {
-      left_map_[proposal.right_code] = proposal.left_code;
-      right_map_[proposal.left_code] = proposal.right_code;
-    }
-  }
-
   void draw_outputs(Tree& tree) {
     for (std::size_t c = 0; c < leaf_stats_.size(); ++c) {
       float& output = tree.leaf_node(static_cast<int>(c)).output;
@@ -243,7 +228,7 @@ class TreeUpdater {
   FixedVector<double, kMostCells> deviations_;
   float old_output_[kMostCells];
   float left_delta_[kTableSize] = {}, right_delta_[kTableSize] = {};
-  std::uint8_t left_map_[kTableSize], right_map_[kTableSize];
+  CodeMaps maps_;
 };
 
 }  // namespace
@@ -253,6 +238,8 @@ void update_trees(Ensemble& ensemble, Workspace& work, double sigma, Rng& rng, S
   std::visit(
       [&]<class Leaf>(Leaf& leaf) {
         leaf.set(sigma, ensemble.leaf_sd);
+        if constexpr (std::is_same_v<Leaf, NormalLeaf>)
+          if (ensemble.settings.rules.soft) return update_soft(ensemble, leaf, work, rng, stop);
         if constexpr (Leaf::kCombine == Combine::add)
           if (TreesBackend* backend = ensemble.backend->by_trees())
             return update_elsewhere(ensemble, leaf, work, *backend, rng);

@@ -32,6 +32,8 @@ SCENARIOS = (
     "dense",
     "many_columns",
     "wide_trees",
+    "soft",
+    "soft_axis",
     "threads",
 )
 

@@ -36,6 +36,12 @@ void add_effect(Settings& s, const char* likelihood) {
 std::vector<Scenario> all() {
   const auto nothing = [](Settings&) {};
   const auto threads = [](Settings& s) { s.n_threads = 2, s.threads_fixed = true; };
+  const auto soft = [](Settings& s) {
+    s.ensembles[0].rules.soft = true;
+    s.ensembles[0].leaf.leaf_sd_fixed = false;
+    s.ensembles[0].moves[MoveKind::change] = 0.2;
+    s.ensembles[0].moves[MoveKind::perturb] = 0.3;
+  };
   return {
       {"oblique", {}, nothing},
       {"axis", {}, [](Settings& s) { s.ensembles[0].rules.axis_rules = true; }},
@@ -133,6 +139,13 @@ std::vector<Scenario> all() {
          s.ensembles[0].n_trees = 10;
          s.ensembles[0].depth.beta = 0.1;
          s.ensembles[0].leaf.leaf_sd = 0.3;
+       }},
+      {"soft", {.n_levels = {4}, .weighted = true, .missing = true}, soft},
+      {"soft_axis",
+       {},
+       [=](Settings& s) {
+         soft(s);
+         s.ensembles[0].rules.axis_rules = true;
        }},
       {"threads", {}, threads},
   };

@@ -45,7 +45,9 @@ CRAFTED = {
 }
 
 
-@pytest.mark.parametrize("make", [small_files.small_regressor, small_files.small_classifier])
+@pytest.mark.parametrize(
+    "make", [small_files.small_regressor, small_files.small_soft, small_files.small_classifier]
+)
 @pytest.mark.parametrize("kind", CRAFTED)
 @pytest.mark.filterwarnings("ignore")
 def test_crafted_files_are_refused_or_harmless(kind, make):
@@ -154,7 +156,9 @@ def test_a_state_must_suit_the_sampler():
         model_reader.read_model(with_state(1, [], changed=0))
 
 
-@pytest.mark.parametrize("make", [small_files.small_regressor, small_files.small_classifier])
+@pytest.mark.parametrize(
+    "make", [small_files.small_regressor, small_files.small_soft, small_files.small_classifier]
+)
 def test_a_state_has_its_fields_and_no_others(make):
     header, arrays = small_files.opened(small_files.small_file(make))
     prefix = "posterior.0.state.0."

@@ -30,6 +30,11 @@ def weighted_regressor():
     return ObliqueBARTRegressor(**small_files.SMALL).fit(X, y, np.arange(1.0, len(y) + 1))
 
 
+def varying_noise():
+    """Return a model whose second ensemble has hard rules."""
+    return small_files.small_regressor(soft=True, noise="varying", n_noise_trees=2)
+
+
 def logit_classifier():
     return small_files.small_classifier(link="logit")
 
@@ -64,6 +69,8 @@ def put(place, value):
 
 
 REGRESSOR, CLASSIFIER = small_files.small_regressor, small_files.small_classifier
+SOFT = small_files.small_soft
+WIDTH = "posterior.0.draws.width"
 FIRST = ("posteriors", 0)
 PRIOR = (*FIRST, "prior")
 HEADERS = {
@@ -105,6 +112,11 @@ HEADERS = {
     "type": (REGRESSOR, (*PRIOR, "alpha"), 1, "'alpha' in its header is not of type float"),
     "alpha": (REGRESSOR, (*PRIOR, "alpha"), 2.0, "its prior is not allowed"),
     "trees": (REGRESSOR, (*PRIOR, "n_trees"), 4, "posterior.0.draws"),
+    "type of soft": (SOFT, (*PRIOR, "soft"), 1, "'soft' in its header is not of type bool"),
+    "hard after all": (SOFT, (*PRIOR, "soft"), False, "width must have 0 entries"),
+    "soft after all": (REGRESSOR, (*PRIOR, "soft"), lambda _: True, "its prior is not allowed"),
+    "scale of widths": (SOFT, (*PRIOR, "width_scale"), 0.0, "its prior is not allowed"),
+    "soft parameter": (SOFT, ("parameters", "soft"), "yes", "a parameter that is not allowed"),
     "ensembles": (REGRESSOR, (*PRIOR, "ensembles"), lambda _: [1], "ensembles cannot be read"),
     "ensemble": (
         small_files.small_causal,
@@ -194,6 +206,13 @@ ARRAYS = {
         lambda a: a.astype(np.int64),
         r"not uint64 of shape \('any',\)",
     ),
+    "width of zero": (SOFT, WIDTH, put(1, 0.0), "width"),
+    "negative width": (SOFT, WIDTH, put(0, -0.5), "width"),
+    "infinite width": (SOFT, WIDTH, put(-1, np.inf), "width"),
+    "width that is no number": (SOFT, WIDTH, put(0, np.nan), "width"),
+    "too few widths": (SOFT, WIDTH, lambda a: a[:-1], "width"),
+    "no widths": (SOFT, WIDTH, lambda a: a[:0], "width must have"),
+    "double widths": (SOFT, WIDTH, lambda a: a.astype(np.float64), "width"),
     "trees": (
         REGRESSOR,
         "posterior.0.draws.is_new",
@@ -228,6 +247,27 @@ def test_a_mixture_of_directions_keeps_its_weights():
     again = model_file._new_estimator(read_model(data))
     assert [n for n in again.posterior_.trace if "direction" in n] == ["direction.0", "direction.1"]
     assert model_file.to_bytes(again._fitted, {}) == data
+
+
+@pytest.mark.parametrize("make", [SOFT, varying_noise])
+def test_soft_rules_keep_their_widths(make):
+    model = make()
+    data = model_file.to_bytes(model._fitted, {})
+    contents = small_files.opened(data)
+    assert contents.header["schema"] == model_file.SCHEMA
+    assert {name for name in contents.arrays if "width" in name} == {
+        WIDTH,
+        *(f"posterior.0.state.{chain}.width" for chain in range(2)),
+    }
+    again = model_file._new_estimator(read_model(data))
+    assert model_file.to_bytes(again._fitted, {}) == data
+
+
+def test_hard_rules_are_written_as_before_there_were_soft_ones():
+    header, arrays = contents_of(REGRESSOR)
+    assert header["schema"] == model_file.HARD_SCHEMA
+    assert "soft" not in header["parameters"]
+    assert not [name for name in (*header["posteriors"][0]["prior"], *arrays) if "width" in name]
 
 
 @pytest.mark.parametrize("directions", [[Sparse(), Axis()], [Axis()]])

@@ -35,6 +35,10 @@ def small_regressor(**parameters: Any) -> ObliqueBARTRegressor:
     return ObliqueBARTRegressor(**{**SMALL, "feature_scaling": "blend", **parameters}).fit(X, y)
 
 
+def small_soft() -> ObliqueBARTRegressor:
+    return small_regressor(soft=True)
+
+
 def small_classifier(**parameters: Any) -> ObliqueBARTClassifier:
     X, y = small_table()
     labels = np.array(["no", "yes"])[(y > np.median(y)).astype(int)]

@@ -69,6 +69,21 @@ TESTS = {
         "tests/exact/test_directions.py::test_values_are_uniform_on_the_sphere_once_whitened",
         ["normal", "smooth"],
     ),
+    "soft rules": (
+        "tests/exact/test_soft.py::test_sweeps_keep_the_prior",
+        [
+            *("two columns", "perturb: two columns", "change: two columns and a category"),
+            "five trees, both kinds, weighted, all moves",
+        ],
+    ),
+    "prior of soft rules": (
+        "tests/exact/test_soft.py::test_prior_of_the_core",
+        ["two columns", "perturb: two columns"],
+    ),
+    "one soft rule": (
+        "tests/exact/test_soft.py::test_a_known_posterior",
+        ["False-all moves", "True-perturb"],
+    ),
     "ordered classes": (
         "tests/exact/test_ordinal.py::test_sweeps_keep_the_prior",
         ["three classes", "five classes, no joint scale"],
@@ -158,6 +173,7 @@ TESTS = {
 # others; and the bugs of what all models share need none of these.
 OWN_TESTS = {
     ("patch_", "signs_", "direction_"): ("directions", "places", "values"),
+    ("soft_", "width_"): ("soft rules", "prior of soft rules", "one soft rule"),
     ("gamma_", "precision_", "varying_"): ("varying noise",),
     ("t_height_", "t_prior_", "t_sigma_"): ("learned tails",),
     ("ordinal_",): ("ordered classes",),

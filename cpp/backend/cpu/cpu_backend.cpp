@@ -78,14 +78,6 @@ void CpuBackend::SweepWatch::note_pass(bool is_last_of_ensemble) {
   end_ = Clock::now();
 }
 
-template <class Work>
-void CpuBackend::for_shares(const Work& work) {
-  team_.run([this, work](std::int64_t thread) {
-    const BlockShares::Share share = shares_.of(thread);
-    work(share.first, share.last);
-  });
-}
-
 // The bits of sum_rows.
 template <int N, class Add>
 void CpuBackend::sum_all_rows(double (&total)[N], const Add& add) {

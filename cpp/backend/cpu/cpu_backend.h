@@ -1,11 +1,13 @@
 // The rows on the CPU: kernels for the machine's instruction set, and a team of threads.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <vector>
 
 #include "backend/backend.h"
 #include "backend/cpu/kernels.h"
+#include "base/aligned_buffer.h"
 #include "base/block_shares.h"
 #include "base/thread_chooser.h"
 #include "base/thread_team.h"
@@ -13,7 +15,7 @@
 
 namespace obart {
 
-class CpuBackend final : public PassBackend {
+class CpuBackend final : public PassBackend, public SoftRows {
  public:
   // Sums of `apply_and_sum` are added up within each run of blocks, and lie where those of the
   // run's first block were; without runs there is one, of all blocks.
@@ -30,6 +32,11 @@ class CpuBackend final : public PassBackend {
   void scale_fit(const double* target, double factor, float* residual) override;
   double weighted_squares(const FitRows& rows) override;
   FitSums fit_sums(const FitRows& rows) override;
+
+  SoftRows* soft_rows() override { return runs_.empty() ? this : nullptr; }
+  const double* soft_sums(const SoftSumsTask& task) override;
+  void soft_apply(std::span<const SoftTerm> terms, float* residual, bool is_last) override;
+  void soft_refresh(const SoftRefreshTask& task, const std::atomic<bool>* stop) override;
 
  private:
   // Times the work on the rows in each sweep, from its first routing to its last pass, for the
@@ -69,6 +76,16 @@ class CpuBackend final : public PassBackend {
   void reserve_counts(std::size_t n);
   void add_counts(std::size_t n, RightCounts* counts);
   void refresh_block(const RefreshTask& task, std::int64_t block) const;
+  std::int64_t rows_of_block(std::int64_t block) const {
+    return std::min(kBlockRows, n_groups_ * kGroupRows - block * kBlockRows);
+  }
+  // Columns of shares: those of a block lie next to each other.
+  float* shares_of(std::int64_t block, std::int32_t column) {
+    return soft_shares_.data() + (block * n_soft_columns_ + column) * kBlockRows;
+  }
+  void reserve_shares(std::int64_t n_columns);
+  void divide_block(std::span<const SoftGate> gates, std::int64_t block);
+  void soft_sums_of_block(const SoftSumsTask& task, std::int64_t block);
 
   const CpuKernels& kernels_;
   std::int64_t n_rows_, n_groups_, n_blocks_;
@@ -81,6 +98,16 @@ class CpuBackend final : public PassBackend {
   std::vector<RightCounts> thread_counts_;  // by thread and rule
   std::vector<double> sums_, weights_;      // by block and cell
   std::vector<double> row_sums_;            // by block and sum
+  AlignedBuffer<float> soft_shares_, others_left_;
+  std::int64_t n_soft_columns_ = 0;
 };
+
+template <class Work>
+void CpuBackend::for_shares(const Work& work) {
+  team_.run([this, work](std::int64_t thread) {
+    const BlockShares::Share share = shares_.of(thread);
+    work(share.first, share.last);
+  });
+}
 
 }  // namespace obart

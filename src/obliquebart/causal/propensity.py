@@ -32,7 +32,7 @@ FloatArray = NDArray[np.float64]
 
 # Of cross-fitting.
 N_FOLDS = 5
-# A propensity is one number per row, whose mean over few draws will do.
+# A propensity is one number per row, whose mean over few draws will do, and over hard rules.
 SCHEDULE = Schedule(n_chains=2, n_burn=300, n_draws=50, n_thin=6)
 # Of each of several fits; one fit to all rows has as many as the user wants for the outcome.
 N_FOLD_TREES = 50
@@ -118,7 +118,9 @@ def _fit(
     fold: int,
     n_jobs: int | None,
 ) -> Posterior:
-    plain = replace(parameters, sigma=None, leaf_sd=None, noise="constant", noise_df=None)
+    plain = replace(
+        parameters, sigma=None, leaf_sd=None, noise="constant", noise_df=None, soft=False
+    )
     settings = calibrate(plain, problem.outcome, problem.table.p_cont)
     result = run(RunRequest(problem, settings, SCHEDULE, seed=fold), n_jobs)
     if result.ending == "interrupted":

@@ -22,6 +22,7 @@ from obliquebart.cli.options import (
     ModelFile,
     NDraws,
     Quiet,
+    Soft,
     Target,
     check_probability,
 )
@@ -151,6 +152,7 @@ def fit(
             show_default="sparse",
         ),
     ] = None,
+    soft: Soft = DEFAULTS.soft,
     random_state: Annotated[
         int | None, typer.Option("--random-state", "--seed", help="Seed; makes runs repeatable.")
     ] = None,
@@ -202,6 +204,7 @@ def fit(
         "n_chains": n_chains,
         "rules": rules,
         **problem.directions(directions or [], rules),
+        **problem.softness(soft),
         "random_state": random_state,
         "n_jobs": n_jobs,
         "device": device,

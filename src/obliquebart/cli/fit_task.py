@@ -176,6 +176,14 @@ class FitTask:
         n_continuous = kinds.count("continuous") + kinds.count("date")
         return {"directions": parse_directions(texts, n_continuous)}
 
+    def softness(self, soft: bool) -> dict[str, Any]:
+        """Return the parameter that makes rules soft; none without the option."""
+        if not soft:
+            return {}
+        if "soft" not in self.estimator().get_params():
+            raise FileError("--soft and --outcome count exclude each other: leave --soft out.")
+        return {"soft": True}
+
     @property
     def fit_options(self) -> dict[str, Any]:
         """What `fit` needs besides the table and the outcomes."""

@@ -43,6 +43,10 @@ NDraws = Annotated[
         metavar="INTEGER|auto",
     ),
 ]
+Soft = Annotated[
+    bool,
+    typer.Option("--soft", help="Soft rules, for smooth functions; not for counts."),
+]
 Jobs = Annotated[
     int, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores. Never changes results.")
 ]

@@ -225,7 +225,7 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
             limit = TimeLimit.after(check_number("max_seconds", max_seconds, 0, math.inf))
         target_name = check_target_name(target_name, y)
         parameters, length = self._checked_parameters()
-        check_device(self.device, on_cluster=is_dask(X))
+        check_device(self.device, on_cluster=is_dask(X), is_soft=parameters.soft)
         read = self._read(parameters, X, y, sample_weight)
         encoding, problem = read.encoding, read.problem
         directions = core_directions(parameters.directions, encoding)

@@ -158,6 +158,7 @@ class ObliqueBARTCausal(CausalChecks, CausalReading):
         n_chains: int = LENGTH.n_chains,
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
+        soft: bool = DEFAULTS.soft,
         alpha: float = DEFAULTS.alpha,
         beta: float = DEFAULTS.beta,
         k: float = DEFAULTS.k,

@@ -43,6 +43,10 @@ def read_collection(
     """Check and encode the arguments of `fit`, and leave the rows on the workers."""
     if grid_of(parameters.directions) is not None:
         raise TypeError("directions=Patch(...) needs the whole table in memory: pass X.compute().")
+    if parameters.soft:
+        raise TypeError(
+            "soft=True needs the whole table in memory: pass X.compute(), or use soft=False."
+        )
     X, n_rows = with_known_rows(X)
     rows, values, weights, _ = likelihood.read(computed(y), computed(sample_weight), n_rows)
     encoding, table = encode_remotely(

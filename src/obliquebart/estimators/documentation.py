@@ -44,6 +44,10 @@ directions : None, Sparse, Axis, Signs, Groups, Patch, or a list of them
     Which directions φ a rule may have: classes of `obliquebart.directions`. ``Patch`` is for
     images and curves, and then X may also be an array of shape (n, height, width), with channels
     at the end, if any. A list is a mixture, whose weights are learned. None is ``Sparse()``.
+soft : bool
+    Soft rules, for smooth f: rows near the cut of a continuous rule go both ways, in shares that
+    change smoothly across it, and how wide that is is learned. It takes more time, and runs on the
+    processor. See ``docs/howto/soft.md``.
 alpha, beta : float
     A node at depth d splits with prior probability alpha (1 + d)^-beta.
 nu : float or None

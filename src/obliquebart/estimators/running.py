@@ -14,7 +14,12 @@ from obliquebart.files.checkpoint import Identity
 from obliquebart.model.calibration import calibrate
 from obliquebart.model.outcome import NoiseEstimate
 from obliquebart.model.parameters import CheckedHyperparameters, RunLength, SweepCost
-from obliquebart.model.settings import n_trees_in_all, settings_from_dict, settings_to_dict
+from obliquebart.model.settings import (
+    has_soft_rules,
+    n_trees_in_all,
+    settings_from_dict,
+    settings_to_dict,
+)
 from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.posterior import Posterior, equal_posteriors
 from obliquebart.posterior.rounds import TimeLimit, run_rounds
@@ -75,7 +80,8 @@ class Running(Judging):
         cost = None
         if options.limit is None:
             n_trees = n_trees_in_all(settings[0])
-            cost = SweepCost(problem.table.n_rows, n_trees, n_posteriors)
+            is_soft = has_soft_rules(settings[0])
+            cost = SweepCost(problem.table.n_rows, n_trees, n_posteriors, is_soft)
         runs = self._run(problem, requests, length.max_sweeps(cost), options.limit)
         posteriors = equal_posteriors(
             [

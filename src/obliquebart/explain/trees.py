@@ -25,7 +25,11 @@ TERMS_SHOWN = 6
 
 @dataclass(frozen=True)
 class Leaf:
-    """A leaf; `output` is what the tree adds to f there, in the units of y."""
+    """A leaf; `output` is what the tree adds to f there, in the units of y.
+
+    If rules are soft, several leaves have a share of a row. It is counted in `n_rows` of the one
+    that it reaches if it goes to the larger share at each rule.
+    """
 
     output: float
     n_rows: int | None = None
@@ -155,7 +159,7 @@ class _Builder:
             return self._categorical(node, levels)
         names = tuple(self._scales[j][0] for j in node.columns)
         scales = [self._scales[j][1] for j in node.columns]
-        rule = rule_text(names, scales, node.weights, node.cut)
+        rule = rule_text(names, scales, node.weights, node.cut, node.width)
         return Split(rule, names, self.next_node(levels), self.next_node(levels))
 
     def _categorical(self, node: CategoricalNode, levels: list[NDArray[np.bool_]]) -> Split:
@@ -169,31 +173,39 @@ class _Builder:
 
 
 def rule_text(
-    names: Sequence[str], scales: Sequence[ColumnScale], phi: NDArray[np.float64], cut: float
+    names: Sequence[str],
+    scales: Sequence[ColumnScale],
+    phi: NDArray[np.float64],
+    cut: float,
+    width: float = 0.0,
 ) -> str:
     """Return φ'x < cut in the units of the columns, if their scaling is linear.
 
-    Otherwise `s(name)` is the scaled column. A rule on one column is always in its units.
+    Otherwise `s(name)` is the scaled column. A rule on one column is always in its units. Of a soft
+    rule, whose `width` is not 0, it also says between which values rows go both ways.
 
     Examples
     --------
     >>> scale = ColumnScale.fit(np.array([0.0, 10.0]), "range")
     >>> rule_text(["a", "b"], [scale, scale], np.array([0.6, -0.8]), 0.0)
     'b - 0.75 a > 1.25'
+    >>> rule_text(["a"], [scale], np.array([1.0]), 0.0, 0.2)
+    'a < 5 (soft, 4 to 6)'
     """
     if len(names) == 0:
         return "always"
     if len(names) == 1 and scales[0].low < scales[0].high:
-        value = float(scales[0].undo(np.array(cut * np.sign(phi[0]))))
-        shown = scales[0].in_words(value, digits=4)
-        return f"{names[0]} {'<' if phi[0] > 0 else '>'} {shown}"
+        values = scales[0].undo(np.array([cut, cut - width, cut + width]) * np.sign(phi[0]))
+        shown, *limits = (scales[0].in_words(value, digits=4) for value in values.tolist())
+        words = _soft(limits if phi[0] > 0 else limits[::-1]) if width else ""
+        return f"{names[0]} {'<' if phi[0] > 0 else '>'} {shown}{words}"
     linear = all(scale.range_share == 1.0 and scale.low < scale.high for scale in scales)
     coefficients, terms_of, threshold = phi, [f"s({name})" for name in names], cut
     if linear:
-        width = np.array([scale.high / 2.0 - scale.low / 2.0 for scale in scales])
+        half_range = np.array([scale.high / 2.0 - scale.low / 2.0 for scale in scales])
         middle = np.array([scale.high / 2.0 + scale.low / 2.0 for scale in scales])
         with np.errstate(all="ignore"):
-            in_units = phi / width
+            in_units = phi / half_range
             moved = cut + float(in_units @ middle)
         if np.isfinite(in_units).all() and np.isfinite(moved) and in_units.all():
             coefficients, terms_of, threshold = in_units, list(names), moved
@@ -207,7 +219,13 @@ def rule_text(
     ]
     if len(order) > TERMS_SHOWN:
         terms.append(f"+ … ({len(order) - TERMS_SHOWN} more columns)")
-    return f"{' '.join(terms)} {sign} {plain(threshold / lead, 4)}"
+    ends = (threshold / lead + side * width / abs(lead) for side in (-1.0, 1.0))
+    words = _soft([plain(end, 4) for end in ends]) if width else ""
+    return f"{' '.join(terms)} {sign} {plain(threshold / lead, 4)}{words}"
+
+
+def _soft(limits: Sequence[str]) -> str:
+    return f" (soft, {' to '.join(limits)})"
 
 
 def _term(name: str, coefficient: float, first: bool) -> str:

@@ -30,15 +30,24 @@ def add_draws(arrays: Arrays, prefix: str, ensembles: Sequence[Arrays], trace: T
     """Add the arrays of the draws of each ensemble and their trace to those of a file."""
     for e, draws in enumerate(ensembles):
         within = f"{prefix}{ensemble_prefix(e)}draws."
-        arrays.update({within + name: array for name, array in draws.items()})
+        arrays.update({within + name: array for name, array in _without_widths(draws).items()})
     arrays.update({f"{prefix}trace.{name}": values for name, values in trace.items()})
 
 
 def add_state(arrays: Arrays, prefix: str, state: State) -> dict[str, Any]:
     """Add the arrays of a sampler's state, and return its numbers, which belong in the header."""
-    is_array = {name: isinstance(value, np.ndarray) for name, value in state.items()}
-    arrays.update({prefix + name: state[name] for name in state if is_array[name]})
-    return {name: value for name, value in state.items() if not is_array[name]}
+    found = {name: value for name, value in state.items() if isinstance(value, np.ndarray)}
+    arrays.update({prefix + name: array for name, array in _without_widths(found).items()})
+    return {name: value for name, value in state.items() if name not in found}
+
+
+def _without_widths(arrays: Arrays) -> Arrays:
+    """Leave out the widths of hard rules, which are none: older versions do not know them."""
+    return {
+        name: array
+        for name, array in arrays.items()
+        if array.size > 0 or name.rpartition(".")[2] != "width"
+    }
 
 
 class ChainReader:
@@ -67,6 +76,9 @@ class ChainReader:
             if unknown:
                 raise ValueError(f"no model has an array {min(unknown)!r}")
             draws = draws_from_arrays(arrays, self._columns)
+            n_widths = len(arrays["cut"]) if self._settings.ensemble(e).soft else 0
+            if len(arrays.get("width", ())) != n_widths:
+                raise ValueError(f"width must have {n_widths} entries")
         except (ValueError, TypeError, OverflowError) as error:
             raise ModelFileError(f"{prefix[:-1]}: {error}") from error
         if draws.n_trees != n_trees:

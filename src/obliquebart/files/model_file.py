@@ -1,6 +1,6 @@
 """Model files: write a fitted model, and load it again.
 
-A file of schema 7 is a container (`container.py`) whose header has, besides `format`, `schema` and
+A file of schema 8 is a container (`container.py`) whose header has, besides `format`, `schema` and
 `version`:
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
@@ -28,7 +28,8 @@ of every schema stay loadable, and the tests have a file of each. Schema 1 lacks
 prior, which then have their defaults; schema 2 calls `scale_jointly` by another name; schema 3 has
 `n_thin` among the parameters only; schema 4 has the draws as they are in memory, no `n_burn` and
 no weights of classes; schema 5 has no `likelihood` and one ensemble per posterior; schema 6 has no
-`design` and no `directions`.
+`design` and no `directions`; schema 7 has no soft rules, and models without them are still written
+in it.
 """
 
 from __future__ import annotations
@@ -49,6 +50,7 @@ from obliquebart.files.container import Contents, new_header, pack, read_file, w
 from obliquebart.files.design import design_header
 from obliquebart.files.model_reader import (
     FORMAT,
+    HARD_SCHEMA,
     LABEL_DTYPE,
     MAX_REPEATED,
     SCHEMA,
@@ -168,8 +170,12 @@ def to_bytes(
             "sample_more first, or leave them out."
         )
     arrays: Arrays = {}
+    is_soft = bool(parameters.get("soft")) or any("soft" in p.settings for p in fitted.posteriors)
+    if not is_soft:
+        # Older versions do not know the parameter.
+        parameters = {name: value for name, value in parameters.items() if name != "soft"}
     header = {
-        **new_header(FORMAT, SCHEMA),
+        **new_header(FORMAT, SCHEMA if is_soft else HARD_SCHEMA),
         "estimator": fitted.estimator,
         "parameters": parameters,
         "encoding": _encoding_header(_all_columns(fitted), arrays),

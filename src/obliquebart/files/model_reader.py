@@ -31,7 +31,9 @@ from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
 
 FORMAT = "obliquebart model"
-SCHEMA = 7
+SCHEMA = 8
+# Of models whose rules are hard, which older versions can read too.
+HARD_SCHEMA = 7
 # The first that has `n_thin` with each posterior.
 THINNING_SCHEMA = 4
 # The first with weights of the classes.
@@ -369,11 +371,11 @@ def _read_prior(prior: dict[str, Any]) -> dict[str, Any]:
 
 
 def _check_fields(values: dict[str, Any], known: tuple[str, ...] = _core.SETTINGS) -> None:
-    defaults = settings_to_dict(_core.Settings())
+    defaults = _core.Settings()
     for name in values:
         if name not in known:
             raise ModelFileError(f"its prior has an unknown field {name[:80]!r}")
-        field(values, name, type(defaults[name]))
+        field(values, name, type(getattr(defaults, name)))
 
 
 def _read_scale(values: dict[str, Any]) -> OutcomeScale:

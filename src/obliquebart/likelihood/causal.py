@@ -30,7 +30,7 @@ from obliquebart.model.parameters import (
     EFFECT_SPREAD,
     CheckedHyperparameters,
 )
-from obliquebart.model.settings import ensemble_prefix
+from obliquebart.model.settings import OF_SOFT_RULES, ensemble_prefix
 
 PREFIX = "causal_"
 # The median of |z| of a standard normal.
@@ -107,6 +107,7 @@ class WithEffects(Likelihood):
         spread = EFFECT_SPREAD[self.task] / MEDIAN_NORMAL
         effect = {
             **{name: first[name] for name in SHARED},
+            **{name: first[name] for name in OF_SOFT_RULES if name in first},
             "n_trees": n_trees,
             "alpha": parameters.effect_alpha,
             "beta": parameters.effect_beta,

@@ -19,7 +19,7 @@ from obliquebart.likelihood.labels import check_class_numbers
 from obliquebart.likelihood.logit import Logit
 from obliquebart.model.outcome import NoiseEstimate, Outcome
 from obliquebart.model.parameters import CheckedHyperparameters
-from obliquebart.model.settings import settings_of
+from obliquebart.model.settings import OF_SOFT_RULES, settings_of
 
 # The engine's settings of an ensemble, which all classes share.
 OF_ENSEMBLE = (
@@ -27,6 +27,7 @@ OF_ENSEMBLE = (
     *("axis_rules", "directions"),
     *("output_correlation", "scale_jointly", "leaf_sd", "leaf_sd_fixed", "leaf_shape", "leaf_rate"),
     *("theta", "theta_fixed", "theta_a", "theta_b", "theta_by_column"),
+    *OF_SOFT_RULES,
 )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from obliquebart import _core
 from obliquebart.model.directions import theta_columns
 from obliquebart.model.outcome import NoiseEstimate, Outcome, require_scale
-from obliquebart.model.parameters import CheckedHyperparameters
+from obliquebart.model.parameters import WIDTH_SCALE, CheckedHyperparameters
 from obliquebart.model.settings import MORE_ENSEMBLES, settings_from_dict
 
 
@@ -37,6 +37,7 @@ def calibrate(
         **_leaf_prior(parameters, outcome),
         **likelihood.noise_prior(parameters, outcome, noise),
         **_theta_prior(parameters, p_cont),
+        **_width_prior(parameters),
     }
     return settings_from_dict(
         {**first, MORE_ENSEMBLES: likelihood.more_ensembles(parameters, outcome, first)}
@@ -75,3 +76,15 @@ def _theta_prior(parameters: CheckedHyperparameters, p_cont: int) -> dict[str, A
         return {**values, "theta": 1.0 / p_cont, "theta_fixed": by_column is None}
     theta = a / (a + b) if parameters.theta is None else parameters.theta
     return {**values, "theta": theta, "theta_fixed": parameters.theta is not None}
+
+
+def _width_prior(parameters: CheckedHyperparameters) -> dict[str, Any]:
+    """Return the prior of the widths of soft rules; nothing for hard ones."""
+    if not parameters.soft:
+        return {}
+    return {
+        "soft": True,
+        "width_scale": WIDTH_SCALE,
+        # Leaves share rows, so that outputs are drawn jointly, and by plain Gibbs.
+        "output_correlation": 0.0,
+    }

@@ -1,7 +1,9 @@
 """Every parameter of the model and the sampler, with its default and the reason for it.
 
 References: Chipman, George and McCulloch (2010), "BART: Bayesian additive regression trees",
-Annals of Applied Statistics 4(1), cited as CGM; the obliqueBART paper, section 3.1, cited as OB.
+Annals of Applied Statistics 4(1), cited as CGM; the obliqueBART paper, section 3.1, cited as OB;
+Linero and Yang (2018), "Bayesian regression tree ensembles that adapt to smoothness and sparsity",
+JRSS B 80(5), cited as LY.
 """
 
 from __future__ import annotations
@@ -49,6 +51,12 @@ LOG_DISPERSION = (-1.0, 2.0)
 # docs/decisions/0013-effects.md has what was tried.
 EFFECT_SPREAD: Mapping[Task, float] = {"regression": 1.0, "classification": 0.5}
 EFFECT_LEVEL_SD = 0.0
+
+# The half-width of a soft rule is WIDTH_SCALE ||phi||_1 u / (1 - u), u uniform: ||phi||_1 is half
+# the range of phi'x over the table, so the scale is the median of widths in units of it. The tails
+# are heavy on both sides, so that rules may be nearly hard or nearly linear without a scale that
+# is learned.
+WIDTH_SCALE = 1.0
 
 # What does not belong to the model: which columns are categories, what becomes of dates, and
 # whether a fit shows progress.
@@ -171,6 +179,9 @@ class Hyperparameters:
     rules: Literal["oblique", "axis"] = "oblique"
     # In place of `rules`: other priors of phi, for images, curves and groups of columns.
     directions: Direction | Sequence[Direction] | None = None
+    # Whether rows near the cut of a continuous rule go both ways, in shares (LY): sums of steps are
+    # jagged where f is smooth. Off, because it costs time and f is not smooth in all tables.
+    soft: bool = False
     feature_scaling: str | None = None
     p_change: float | None = None
     p_perturb: float | None = None
@@ -219,6 +230,7 @@ class Hyperparameters:
             ),
             rules=rules,
             directions=directions,
+            soft=_check_soft(self.soft, self.prior),
             feature_scaling=check_choice(
                 "feature_scaling",
                 _given(self.feature_scaling, preset.feature_scaling),
@@ -329,6 +341,8 @@ AUTO_SECONDS = 60.0
 # docs/performance.md has figures of a quiet machine.
 TREE_SECONDS = 0.5e-6
 ROW_SECONDS = 0.4e-9
+# The latter with soft rules, which share out each row.
+SOFT_ROW_SECONDS = 1.8e-9
 
 
 class SweepCost(NamedTuple):
@@ -338,11 +352,13 @@ class SweepCost(NamedTuple):
     n_trees: int
     n_posteriors: int
     """Of the model: one for numbers and for two classes."""
+    is_soft: bool = False
 
     @property
     def seconds(self) -> float:
         """Return the CPU seconds of one sweep of one chain of one posterior."""
-        return self.n_trees * (TREE_SECONDS + self.n_rows * ROW_SECONDS)
+        row_seconds = SOFT_ROW_SECONDS if self.is_soft else ROW_SECONDS
+        return self.n_trees * (TREE_SECONDS + self.n_rows * row_seconds)
 
     def affordable_sweeps(self, n_chains: int) -> int:
         """Return how many sweeps each chain of an automatic run may take."""
@@ -384,6 +400,15 @@ def _check_rules(
     if len(components) == 1 and isinstance(only, Sparse) and only in plain:
         return plain[only], None
     return rules, components
+
+
+def _check_soft(soft: Any, prior: str) -> bool:
+    is_soft: bool = check_choice("soft", soft, (False, True))
+    if is_soft and prior == "paper":
+        raise ValueError(
+            'prior="paper" has hard rules: leave soft=True out, or use prior="default".'
+        )
+    return is_soft
 
 
 def _check_df(value: float | None, noise: str) -> float | None:

@@ -9,13 +9,21 @@ from obliquebart import _core
 
 # The key of the settings of the ensembles after the first, where there are such.
 MORE_ENSEMBLES = "ensembles"
+# The settings of soft rules. Chains with hard rules only are written without them, so that older
+# versions can read their files.
+OF_SOFT_RULES = ("soft", "width_scale")
 
 
 def settings_to_dict(settings: _core.Settings) -> dict[str, Any]:
     """Return settings as plain values, without the number of threads."""
-    values = {name: getattr(settings, name) for name in _core.SETTINGS}
+    left_out = () if has_soft_rules(settings) else OF_SOFT_RULES
+    values = {name: getattr(settings, name) for name in _core.SETTINGS if name not in left_out}
     others = [
-        {name: getattr(settings.ensemble(e), name) for name in _core.ENSEMBLE_SETTINGS}
+        {
+            name: getattr(settings.ensemble(e), name)
+            for name in _core.ENSEMBLE_SETTINGS
+            if name not in left_out
+        }
         for e in range(1, settings.n_ensembles)
     ]
     return {**values, MORE_ENSEMBLES: others} if others else values
@@ -39,6 +47,11 @@ def settings_of(values: Mapping[str, Any], e: int) -> dict[str, Any]:
     """Return the settings of a model as if ensemble e were its only one."""
     first = {name: value for name, value in values.items() if name != MORE_ENSEMBLES}
     return first if e == 0 else {**first, **values[MORE_ENSEMBLES][e - 1]}
+
+
+def has_soft_rules(settings: _core.Settings) -> bool:
+    """Say whether an ensemble of a chain has soft rules."""
+    return any(settings.ensemble(e).soft for e in range(settings.n_ensembles))
 
 
 def n_trees_in_all(settings: _core.Settings) -> int:

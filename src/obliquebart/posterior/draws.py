@@ -9,6 +9,8 @@ draw to the next shares its structure; only the outputs of its leaves are stored
 - `node_kind`: all nodes in preorder; the lowest two bits tell leaves and rules apart, the highest
   four have the component of the directions that a continuous rule is from;
 - `cut`, `phi_count`: of each continuous rule φ'x < cut, the cut and its number of columns;
+- `width`: of each continuous rule of an ensemble with soft rules, the half-width h; empty if rules
+  are hard;
 - `phi_column`, `phi_value`: the entries of φ that are not zero, rule after rule;
 - `cat_column`: the column of each categorical rule;
 - `level_words`: the levels that go right, 32 to a word; each rule begins with a new word;
@@ -36,6 +38,7 @@ UNITS = {
     "node_kind": "node",
     "cut": "continuous rule",
     "phi_count": "continuous rule",
+    "width": "continuous rule",
     "phi_column": "weight",
     "phi_value": "weight",
     "cat_column": "categorical rule",
@@ -66,12 +69,15 @@ class LeafNode(NamedTuple):
 class ContinuousNode(NamedTuple):
     """A rule: rows with weights'x[columns] < cut go left.
 
-    `columns` are numbered among the continuous columns.
+    `columns` are numbered among the continuous columns. If the rule is soft, rows within `width` of
+    the cut go both ways.
     """
 
     columns: IntArray
     weights: NDArray[np.float64]
     cut: float
+    width: float = 0.0
+    """0 if the rule is hard."""
 
 
 class CategoricalNode(NamedTuple):
@@ -119,6 +125,12 @@ class DecodedDraws:
         self.n_structures = len(self.arrays["node_begin"]) - 1
         self._n_levels = list(n_levels)
         self._kind = self.arrays["node_kind"] & KIND_MASK
+        self.is_soft = len(self.arrays["width"]) > 0
+
+    @property
+    def units(self) -> dict[str, str]:
+        """The arrays by structure, with their units; hard rules have no width."""
+        return {name: unit for name, unit in UNITS.items() if name != "width" or self.is_soft}
 
     @cached_property
     def sizes(self) -> dict[str, IntArray]:
@@ -198,9 +210,10 @@ class DecodedDraws:
         columns = self._part("phi_column", structure).astype(np.int64)
         weights = self._part("phi_value", structure).astype(np.float64)
         cuts = self._part("cut", structure).tolist()
+        widths = self._part("width", structure).tolist() if self.is_soft else [0.0] * len(cuts)
         ends = np.cumsum(self._part("phi_count", structure)).tolist()
-        for cut, begin, end in zip(cuts, [0, *ends], ends, strict=False):
-            yield ContinuousNode(columns[begin:end], weights[begin:end], cut)
+        for cut, width, begin, end in zip(cuts, widths, [0, *ends], ends, strict=False):
+            yield ContinuousNode(columns[begin:end], weights[begin:end], cut, width)
 
     def _categorical(self, structure: int) -> Iterator[CategoricalNode]:
         words = self._part("level_words", structure).astype("<u4")
@@ -224,7 +237,8 @@ class DecodedDraws:
 def draws_from_arrays(arrays: Mapping[str, NDArray[Any]], columns: Columns) -> _core.Draws:
     """Return the draws in arrays, after checking every length, index and number.
 
-    Raises a ValueError that names the array if they are not valid draws for these columns.
+    Raises a ValueError that names the array if they are not valid draws for these columns. Arrays
+    that are older than soft rules have no `width`.
     """
     return _core.Draws.from_arrays(dict(arrays), columns.p_cont, list(columns.n_levels))
 
@@ -288,7 +302,7 @@ def split_draws(draws: _core.Draws, n_chains: int, columns: Columns) -> list[_co
         is_used = np.isin(np.arange(decoded.n_structures), used)
         part = {
             name: decoded.arrays[name][np.repeat(is_used, decoded.sizes[unit])]
-            for name, unit in UNITS.items()
+            for name, unit in decoded.units.items()
         }
         part["structure_of"] = position.reshape(structure_of.shape).astype(np.uint32)
         part["node_begin"] = _begin(decoded.sizes["node"][used]).astype(np.uint64)

@@ -257,7 +257,8 @@ class PosteriorSummaries:
         tree : int, default=0
             Number of the tree in the ensemble.
         X : table, optional
-            Rows to count in each leaf.
+            Rows to count in each leaf. Where a soft rule sends a row both ways, it is counted on
+            the side of its larger share.
 
         Returns
         -------

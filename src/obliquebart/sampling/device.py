@@ -12,7 +12,7 @@ import joblib
 
 from obliquebart import _core
 from obliquebart.exceptions import CudaUnavailableError
-from obliquebart.model.settings import n_trees_in_all
+from obliquebart.model.settings import has_soft_rules, n_trees_in_all
 from obliquebart.model.training import TrainingProblem
 from obliquebart.sampling import cuda
 from obliquebart.sampling.remote import is_placed
@@ -63,7 +63,7 @@ class Device(NamedTuple):
 CPU = Device("cpu", "cpu")
 
 
-def check_device(device: str, *, on_cluster: bool = False) -> None:
+def check_device(device: str, *, on_cluster: bool = False, is_soft: bool = False) -> None:
     """Raise an error if the choice is none, or cannot be had: before anything else takes time."""
     check_choice("device", device, DEVICES)
     if device != "cuda":
@@ -72,6 +72,10 @@ def check_device(device: str, *, on_cluster: bool = False) -> None:
         raise ValueError(
             'device="cuda" needs the table in memory: rows of a Dask collection stay on the '
             'processors of its workers. Use device="cpu", or pass X.compute().'
+        )
+    if is_soft:
+        raise ValueError(
+            'Soft rules run on the CPU: use device="cpu", or soft=False to use the card.'
         )
     cuda.prepare()
 
@@ -88,10 +92,11 @@ def resolve_device(
     `n_jobs` is how many threads they would have in all without a card. "auto" never fails:
     it is the processor where there is no card, or nothing to gain from one.
     """
-    check_device(device, on_cluster=is_placed(problem))
+    is_soft = any(map(has_soft_rules, settings))
+    check_device(device, on_cluster=is_placed(problem), is_soft=is_soft)
     if device == "cuda":
         return Device(cuda.prepare().name, "cuda")
-    if device == "auto" and _pays(problem, settings, n_jobs):
+    if device == "auto" and not is_soft and _pays(problem, settings, n_jobs):
         try:
             card = cuda.find_card()
             if _bytes_on_card(problem, settings, n_chains) <= FREE_SHARE * card.bytes:

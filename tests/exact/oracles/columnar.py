@@ -19,7 +19,8 @@ class NodeTable:
     """One entry a node; trees numbered draw * n_trees + tree, nodes of a tree in preorder.
 
     tree, depth, parent (-1 at a root), side (0 left, 1 right), kind, missing_right: per node.
-    cut, phi (dense), component: per node, zero where the rule is not continuous. column,
+    cut, phi (dense), component, width: per node, zero where the rule is not continuous; width is
+    zero where it is hard. column,
     level_words (dense, uint32): per node, zero where it is not categorical. output: per node,
     zero where not a leaf.
     """
@@ -46,6 +47,7 @@ class NodeTable:
         self.more_right = (bits & 8) > 0
         dense = _dense_rules(arrays, p_cont, n_levels)
         self.cut, self.phi = dense["cut"][source], dense["phi"][source]
+        self.width = dense["width"][source]
         self.column, self.level_words = dense["column"][source], dense["level_words"][source]
         self.is_leaf = self.kind == LEAF
         self.output = np.zeros(len(source))
@@ -62,6 +64,29 @@ class NodeTable:
             right = self.goes_right(up, table)
             reach[at] = reach[up] & (right == self.side[at].astype(bool)[:, None])
         return reach
+
+    def shares(self, table: Table) -> np.ndarray:
+        """(nodes, n): how much of a row each node has."""
+        share = np.ones((len(self.tree), table.n_rows))
+        for d in range(1, int(self.depth.max(initial=0)) + 1):
+            at = np.flatnonzero(self.depth == d)
+            up = self.parent[at]
+            left = self.left_share(up, table)
+            share[at] = share[up] * np.where(self.side[at][:, None] == 0, left, 1.0 - left)
+        return share
+
+    def left_share(self, nodes: np.ndarray, table: Table) -> np.ndarray:
+        left = 1.0 - self.goes_right(nodes, table)
+        is_zero = ~self.phi[nodes].any(axis=1)
+        at = np.flatnonzero((self.width[nodes] > 0) & ~is_zero)
+        if len(at):
+            phi = self.phi[nodes[at]]
+            lost = ((phi != 0)[:, :, None] & np.isnan(table.x_cont)[None]).any(axis=1)
+            value = phi @ np.nan_to_num(table.x_cont)
+            z = (self.cut[nodes[at]][:, None] - value) / self.width[nodes[at]][:, None]
+            z = np.clip(z, -1.0, 1.0)
+            left[at] = np.where(lost, left[at], (2.0 + 3.0 * z - z**3) / 4.0)
+        return left
 
     def goes_right(self, nodes: np.ndarray, table: Table) -> np.ndarray:
         right = np.zeros((len(nodes), table.n_rows), dtype=bool)
@@ -82,7 +107,7 @@ class NodeTable:
     def fit(self, table: Table) -> np.ndarray:
         """(n_draws, n): sums of trees."""
         leaves = np.flatnonzero(self.is_leaf)
-        reach = self.rows(table)[leaves]
+        reach = (self.shares(table) if self.width.any() else self.rows(table))[leaves]
         out = np.zeros((self.n_draws, table.n_rows))
         np.add.at(out, self.draw[leaves], reach * self.output[leaves][:, None])
         return out
@@ -161,20 +186,23 @@ def _dense_rules(arrays: Arrays, p_cont: int, n_levels: tuple[int, ...]) -> Arra
     n = len(kind)
     cut, phi = np.zeros(n), np.zeros((n, p_cont))
     column = np.zeros(n, dtype=np.int64)
-    width = max([-(-k // 32) for k in n_levels], default=0)
-    words = np.zeros((n, width), dtype=np.int64)
+    n_words = max([-(-k // 32) for k in n_levels], default=0)
+    words = np.zeros((n, n_words), dtype=np.int64)
     at = np.flatnonzero(kind == CONTINUOUS)
     cut[at] = arrays["cut"]
+    width = np.zeros(n)
+    if len(arrays.get("width", ())):
+        width[at] = arrays["width"]
     phi[np.repeat(at, arrays["phi_count"]), arrays["phi_column"]] = arrays["phi_value"]
     at = np.flatnonzero(kind == CATEGORICAL)
     column[at] = arrays["cat_column"]
     if len(at):
         size = np.array([-(-k // 32) for k in n_levels])[column[at]]
         first = np.concatenate([[0], np.cumsum(size)])
-        for w in range(width):
+        for w in range(n_words):
             has = np.flatnonzero(size > w)
             words[at[has], w] = arrays["level_words"][first[has] + w]
-    return {"cut": cut, "phi": phi, "column": column, "level_words": words}
+    return {"cut": cut, "phi": phi, "width": width, "column": column, "level_words": words}
 
 
 def plain_fit(nodes: NodeTable, table: Table, draw: int) -> tuple[np.ndarray, np.ndarray]:

@@ -47,6 +47,8 @@ def settings(prior: Prior, **more: Any) -> _core.Settings:
     else:
         out.leaf_sd_fixed, out.leaf_sd = True, prior.leaf_sd
     out.directions = list(prior.directions)
+    if prior.width_scale is not None:
+        out.soft, out.width_scale = True, prior.width_scale
     for name, value in more.items():
         setattr(out, name, value)
     return out

@@ -101,6 +101,8 @@ def statistics(
         out["largest theta"] = (theta.max(axis=1), False)
     if prior.directions:
         out |= _directions(nodes, weights, len(prior.directions))
+    if prior.width_scale is not None:
+        out |= _widths(nodes)
     if isinstance(prior.leaf_sd, tuple):
         out["leaf_sd"] = (leaf_sd, False)
         out["scaled square output"] = (out["mean square output"][0] / leaf_sd**2, False)
@@ -146,6 +148,28 @@ def _directions(nodes: columnar.NodeTable, weights: np.ndarray, n: int) -> colum
     out["root largest"] = (among(np.abs(phi).max(axis=1)), False)
     out["root last coefficient"] = (np.where(is_in[:, -1], phi[:, -1], np.nan), False)
     return out
+
+
+def _widths(nodes: columnar.NodeTable) -> columnar.Statistics:
+    """The widths of a draw, and that of the first tree's root, in units of ||phi||_1."""
+    half_range = np.abs(nodes.phi).sum(axis=1)
+    at = np.flatnonzero((nodes.kind == columnar.CONTINUOUS) & (half_range > 0))
+    width = np.full(len(nodes.tree), np.nan)
+    width[at] = nodes.width[at] / half_range[at]
+    largest = np.full(nodes.n_draws, -np.inf)
+    np.maximum.at(largest, nodes.draw[at], width[at])
+    root = nodes.start[:: nodes.n_trees][: nodes.n_draws]
+    return {
+        "root width": (width[root], False),
+        "largest width": (np.where(np.isfinite(largest), largest, np.nan), False),
+        "root width times its output": (width[root] * _first_output(nodes, root), False),
+    }
+
+
+def _first_output(nodes: columnar.NodeTable, root: np.ndarray) -> np.ndarray:
+    """The output of the first leaf of the first tree."""
+    leaves = np.flatnonzero(nodes.is_leaf)
+    return nodes.output[leaves[np.searchsorted(leaves, root)]]
 
 
 def sample_statistics(setup: Setup, sample: Sample, seed: int) -> columnar.Statistics:

@@ -43,6 +43,7 @@ class Prior:
     sigma: float | tuple[float, float] = 1.0  # fixed, or (nu, lambda)
     leaf_sd: float | tuple[float, float] = 1.0  # fixed, or (shape, rate) of leaf_sd^2
     directions: tuple[directions.Component, ...] = ()  # in place of oblique and axis rules
+    width_scale: float | None = None  # the median of widths over ||phi||_1; None: hard rules
 
 
 @dataclass
@@ -126,7 +127,19 @@ def simulate(table: Table, prior: Prior, n_draws: int, seed: int, batch: int = 2
     sigma = _scale(prior.sigma, "sigma", n_draws, rng)
     leaf_sd = _scale(prior.leaf_sd, "leaf_sd", n_draws, rng)
     arrays = _columnar(table, kept, n_draws, n_trees, leaf_sd, rng)
+    if prior.width_scale is not None:
+        arrays["width"] = _widths(arrays, prior.width_scale, rng)
     return Sample(arrays, theta, sigma, leaf_sd, n_attempts, n_kept, weights)
+
+
+def _widths(arrays: dict[str, np.ndarray], scale: float, rng) -> np.ndarray:
+    """Half-widths of the continuous rules; that of a zero rule means nothing."""
+    n_rules = len(arrays["cut"])
+    rule = np.repeat(np.arange(n_rules), arrays["phi_count"])
+    half_range = np.bincount(rule, np.abs(arrays["phi_value"]), minlength=n_rules)
+    odds = rng.exponential(size=n_rules) / rng.exponential(size=n_rules)
+    width = np.clip(scale * half_range * odds, 1e-6, 1e6)
+    return np.where(half_range > 0, width, 1.0).astype(np.float32)
 
 
 def _draw_theta(prior: Prior, size: int, p_cont: int, rng) -> np.ndarray:

@@ -110,7 +110,7 @@ class Mutator:
             old = {name: arrays.pop(name) for name in list(arrays) if name[: len(prefix)] == prefix}
             is_packed = prefix + "node_begin" not in old
             n_draws = len(old[prefix + ("is_new" if is_packed else "structure_of")])
-            new = self._trees((n_draws, N_TREES))
+            new = self._trees((n_draws, N_TREES), is_soft=prefix + "width" in old)
             codes = new.pop("leaf_code")
             arrays.update({} if is_packed else old)
             new = pack_draws(new) if is_packed else new
@@ -119,7 +119,7 @@ class Mutator:
                 arrays[prefix + "leaf_code"] = codes
         return Contents(contents.header, arrays)
 
-    def _trees(self, shape: tuple[int, int]) -> dict[str, np.ndarray]:
+    def _trees(self, shape: tuple[int, int], *, is_soft: bool) -> dict[str, np.ndarray]:
         """Return random draws of a model with two continuous columns and a category of three."""
         rng = self.rng
         n_structures = int(rng.integers(1, 6))
@@ -142,6 +142,7 @@ class Mutator:
             "node_begin": np.cumsum([0, *map(len, trees)]).astype(np.uint64),
             "node_kind": kind,
             "cut": rng.normal(size=n_continuous).astype(np.float32) * scale,
+            "width": rng.exponential(size=n_continuous if is_soft else 0).astype(np.float32),
             "phi_count": count.astype(np.uint32),
             "phi_column": np.array(column, np.uint32),
             "phi_value": rng.normal(size=len(column)).astype(np.float32) * scale,
@@ -170,6 +171,7 @@ def good_files() -> list[bytes]:
     for model in (
         small_files.small_regressor(),
         small_files.small_classifier(),
+        small_files.small_soft(),
         small_files.small_regressor(rules="axis", n_chains=1, feature_scaling="range"),
     ):
         parameters = {k: model_file._plain(k, v) for k, v in model.get_params(deep=False).items()}
@@ -253,7 +255,7 @@ def _in_burn_in(data: bytes) -> Contents:
         for name in [n for n in arrays if n.startswith(prefix + "trace.")]:
             arrays[name] = arrays[name][: 4 if name.endswith("burn_sigma") else 0]
         arrays[prefix + "draws.structure_of"] = np.zeros((0, 3), np.uint32)
-        for name in set(_core.DRAW_FORMAT) - {"structure_of", "node_begin"}:
+        for name in set(_core.DRAW_FORMAT) - {"structure_of", "node_begin", "width"}:
             arrays[f"{prefix}draws.{name}"] = arrays[f"{prefix}draws.{name}"][:0]
         arrays[prefix + "draws.node_begin"] = np.zeros(1, np.uint64)
     return Contents(header, arrays)

@@ -94,6 +94,28 @@ def test_rules_with_other_scalings():
     assert "a" in rule_text(["a", "b"], [huge, scale(0, 1e-300)], np.array([0.6, 0.8]), 0.1)
 
 
+@pytest.mark.parametrize(
+    ("phi", "cut", "width", "expected"),
+    [
+        ([1.0], 0.5, 0.1, "a < 7.5 (soft, 7 to 8)"),
+        ([-1.0], 0.5, 0.2, "a > 2.5 (soft, 1.5 to 3.5)"),
+        ([1.0], 0.0, 2.0, "a < 5 (soft, -5 to 15)"),
+        ([0.6, -0.8], 0.0, 0.08, "b - 0.75 a > 1.25 (soft, 0.75 to 1.75)"),
+        ([], 1.0, 1.0, "always"),
+    ],
+)
+def test_soft_rules_say_where_rows_go_both_ways(phi, cut, width, expected):
+    names = ["a", "b"][: len(phi)]
+    assert rule_text(names, [scale(0, 10)] * len(phi), np.array(phi), cut, width) == expected
+
+
+def test_soft_rules_with_other_scalings():
+    squares = ColumnScale.fit(np.arange(11.0) ** 2, "rank")
+    assert rule_text(["a"], [squares], np.array([1.0]), 0.0, 0.4) == "a < 25 (soft, 9 to 49)"
+    text = rule_text(["a", "b"], [squares, squares], np.array([0.6, 0.8]), 0.1, 0.2)
+    assert text == "s(b) + 0.75 s(a) < 0.125 (soft, -0.125 to 0.375)"
+
+
 def test_many_columns_and_levels_are_cut():
     names = [f"c{j}" for j in range(10)]
     text = rule_text(names, [scale(0, 1)] * 10, np.full(10, 10**-0.5), 0.0)

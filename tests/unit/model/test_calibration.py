@@ -13,8 +13,8 @@ from scipy import stats
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.calibration import calibrate
-from obliquebart.model.parameters import DEFAULTS, RUN_LENGTHS, Hyperparameters
-from obliquebart.model.settings import settings_from_dict, settings_to_dict
+from obliquebart.model.parameters import DEFAULTS, RUN_LENGTHS, WIDTH_SCALE, Hyperparameters
+from obliquebart.model.settings import settings_from_dict, settings_of, settings_to_dict
 
 continuous_outcome = LIKELIHOODS["gaussian"].encode
 
@@ -152,3 +152,67 @@ def test_settings_survive_the_dictionary():
     assert settings_to_dict(again) == values
     assert again.n_threads == 1
     assert again.axis_rules
+
+
+# ---- soft rules ----------------------------------------------------------------------------------
+
+
+def test_soft_rules_have_a_prior_of_their_widths(rng):
+    y = rng.normal(size=50)
+    settings, _ = calibrated(y, soft=True)
+    assert settings.soft
+    assert settings.width_scale == WIDTH_SCALE
+    assert settings.output_correlation == 0.0
+    hard, _ = calibrated(y)
+    assert not hard.soft
+    assert hard.output_correlation == -0.95
+
+
+def test_only_chains_with_soft_rules_write_their_settings(rng):
+    y = rng.normal(size=50)
+    names = {"soft", "width_scale"}
+    assert not names & set(settings_to_dict(calibrated(y)[0]))
+    values = settings_to_dict(calibrated(y, soft=True)[0])
+    assert names <= set(values)
+    assert settings_to_dict(settings_from_dict(values)) == values
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("varying_noise", [True, False]),
+        ("softmax", [True, True, True]),
+        ("causal_gaussian", [True, True]),
+        ("causal_varying_noise", [True, False, True]),
+        ("logit", [True]),
+        ("ordinal", [True]),
+    ],
+)
+def test_every_ensemble_of_an_f_is_soft(rng, name, expected):
+    y = rng.normal(size=60)
+    labels = np.digitize(y, [-0.5, 0.5])
+    likelihood = LIKELIHOODS[name]
+    if likelihood.has_classes:
+        classes = labels if name in ("softmax", "ordinal") else labels > 0
+        outcome = likelihood.encode(classes)
+        outcome = outcome.likelihood.part(outcome, 0)
+    else:
+        outcome = likelihood.encode(y)
+    settings = calibrate(Hyperparameters(soft=True).validated(), outcome, 3)
+    settings.verify()
+    soft = [settings.ensemble(e).soft for e in range(settings.n_ensembles)]
+    assert soft == expected
+    values = settings_to_dict(settings)
+    assert [settings_of(values, e)["soft"] for e in range(len(expected))] == expected
+
+
+@pytest.mark.parametrize("soft", [1, "yes", None, 0.0])
+def test_soft_is_true_or_false(soft):
+    with pytest.raises(ValueError, match=r"soft=.* must be one of False, True"):
+        Hyperparameters(soft=soft).validated()
+
+
+def test_the_rules_of_the_paper_are_hard():
+    with pytest.raises(ValueError, match=r'prior="paper" has hard rules: .* prior="default"'):
+        Hyperparameters(soft=True, prior="paper").validated()
+    assert not Hyperparameters(prior="paper").validated().soft

@@ -30,6 +30,14 @@ def mixture_model():
     return model.fit(X, y)
 
 
+def soft_model():
+    X, y = small_models.mixed_table()
+    model = ObliqueBARTRegressor(
+        n_trees=20, n_burn=20, n_draws=30, n_chains=2, soft=True, random_state=0
+    )
+    return model.fit(X, y)
+
+
 def plain_arrays(kind):
     posterior = small_models.regressor().posterior_
     encoding = posterior.encoding
@@ -38,6 +46,7 @@ def plain_arrays(kind):
         "labels": lambda: small_models.classifier().posterior_.draws,
         "paper": lambda: paper_model().posterior_.draws,
         "mixture": lambda: mixture_model().posterior_.draws,
+        "soft": lambda: soft_model().posterior_.draws,
         "constant": lambda: constant_draws(5, 4, encoding),
         "one constant tree": lambda: constant_draws(5, 1, encoding),
         # Structures without a tree, and trees that go back to earlier ones.
@@ -47,7 +56,8 @@ def plain_arrays(kind):
     return draws.to_arrays(), draws.n_trees
 
 
-KINDS = ["mixed", "labels", "paper", "mixture", "constant", "one constant tree", "some", "none"]
+KINDS = ["mixed", "labels", "paper", "mixture", "soft"]
+KINDS += ["constant", "one constant tree", "some", "none"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -70,6 +80,7 @@ def test_components_that_do_not_fit_the_rules_are_refused():
 def test_the_kinds_differ_in_what_the_test_is_about():
     assert "component" in pack_draws(plain_arrays("mixture")[0])
     assert "component" not in pack_draws(plain_arrays("mixed")[0])
+    assert len(pack_draws(plain_arrays("soft")[0])["width"]) > 0
     assert "structure_of" not in pack_draws(plain_arrays("mixed")[0])
     assert "structure_of" in pack_draws(plain_arrays("some")[0])
     assert "is_new" in pack_draws(plain_arrays("one constant tree")[0])

@@ -198,6 +198,20 @@ def test_a_process_without_a_card():
         Device("card", "cuda").made_ready(1)
 
 
+def test_soft_rules_run_on_the_processor(data, pretended, monkeypatch):
+    model = ObliqueBARTRegressor(device="cuda", soft=True, **SMALL)
+    with pytest.raises(ValueError, match=r'Soft rules run on the CPU: use device="cpu"'):
+        model.fit(*data)
+    assert not pretended
+    for name in ("FEWEST_ROWS", "ROWS_PER_CORE"):
+        monkeypatch.setattr(device, name, 1)
+    for soft, expected in ((False, "NVIDIA H200"), (True, "cpu")):
+        auto = ObliqueBARTRegressor(device="auto", soft=soft, **SMALL, **NORMAL)
+        assert auto.fit(*data).device_ == expected
+    with pytest.raises(ValueError, match="Soft rules run on the CPU"):
+        auto.set_params(device="cuda").sample_more(2)
+
+
 def test_rows_on_a_cluster(data):
     da = pytest.importorskip("dask.array")
     model = ObliqueBARTRegressor(device="cuda", **SMALL)

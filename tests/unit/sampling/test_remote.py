@@ -135,6 +135,8 @@ def test_what_needs_the_whole_table_says_so(table: Any) -> None:
             model.fit(lazy, outcome)
     with pytest.raises(TypeError, match=r"pass X\.compute\(\)"):
         ObliqueBARTCausal(**_plain()).fit(lazy, y, (table[0]["d"][:N] == "u").astype(int))
+    with pytest.raises(TypeError, match=r"soft=True needs .* pass X\.compute\(\)"):
+        ObliqueBARTRegressor(soft=True, **OPTIONS).fit(lazy, y)
     with pytest.raises(ValueError, match="joint"):
         ObliqueBARTRegressor(feature_scaling="joint", **OPTIONS).fit(lazy, y)
     pixels = da.from_array(np.zeros((20, 4)), chunks=10)

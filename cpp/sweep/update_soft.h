@@ -1,0 +1,11 @@
+// Phase 3 of a sweep for an ensemble of soft rules.
+#pragma once
+
+#include "sweep/phases.h"
+
+namespace obart {
+
+void update_soft(Ensemble& ensemble, const NormalLeaf& leaf, Workspace& work, Rng& rng,
+                 StopFlag stop);
+
+}  // namespace obart

@@ -1,0 +1,205 @@
+"""Fits with soft rules: smooth functions, and the same model back from files."""
+
+from __future__ import annotations
+
+import pickle
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from obliquebart import (
+    ObliqueBARTCausal,
+    ObliqueBARTClassifier,
+    ObliqueBARTCountRegressor,
+    ObliqueBARTRegressor,
+    ObliqueBARTSurvival,
+    load,
+)
+from obliquebart.directions import Axis, Sparse
+from obliquebart.estimators import running
+from obliquebart.explain.trees import Split, walk
+
+SHORT = {"n_trees": 15, "n_burn": 60, "n_draws": 25, "n_chains": 2, "random_state": 0}
+PLAIN_NOISE = {"nu": 3.0, "sigma_quantile": 0.9}
+pytestmark = pytest.mark.filterwarnings("ignore::obliquebart.ConvergenceWarning")
+
+
+@cache
+def waves(n: int = 120) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return two numbers, one of them with missing values, and a category; y is smooth in both."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.uniform(size=n), "b": rng.uniform(size=n)})
+    frame["town"] = np.where(np.arange(n) % 3 == 0, "here", "there")
+    y = np.sin(6 * frame["a"]) + frame["b"] ** 2 + 0.5 * (frame["town"] == "here")
+    frame["b"] = frame["b"].where(np.arange(n) % 9 != 0)
+    return frame, (y + 0.05 * rng.normal(size=n)).to_numpy()
+
+
+def regressor(**parameters) -> ObliqueBARTRegressor:
+    return ObliqueBARTRegressor(**SHORT | PLAIN_NOISE | {"soft": True} | parameters)
+
+
+@cache
+def fitted() -> ObliqueBARTRegressor:
+    return regressor().fit(*waves())
+
+
+def n_jumps(model) -> int:
+    """Return how often draws of f jump between neighbours on a fine grid."""
+    grid = pd.DataFrame({"a": np.linspace(0.1, 0.9, 4001), "b": 0.5, "town": "here"})
+    return int((np.abs(np.diff(model.posterior_.predict(grid), axis=1)) > 0.02).sum())
+
+
+def test_draws_of_f_are_smooth():
+    hard = regressor(soft=False).fit(*waves())
+    assert n_jumps(hard) > 100
+    # A few rules may be nearly hard.
+    assert n_jumps(fitted()) < 0.1 * n_jumps(hard)
+
+
+def test_hard_is_the_default():
+    assert ObliqueBARTRegressor().soft is False
+    hard = regressor(soft=False).fit(*waves())
+    assert len(hard.posterior_.draws.to_arrays()["width"]) == 0
+
+
+def test_widths_of_rules_differ():
+    widths = fitted().posterior_.draws.to_arrays()["width"]
+    assert len(np.unique(widths)) > 50
+    assert widths.min() < 0.5 < widths.max()
+
+
+def test_trees_say_how_soft_their_rules_are():
+    model, (X, _) = fitted(), waves()
+    trees = [model.posterior_.tree(-1, number, X) for number in range(15)]
+    rules = [node for tree in trees for node in walk(tree.root) if isinstance(node, Split)]
+    continuous = [node.rule for node in rules if "town" not in node.columns]
+    assert continuous
+    assert all("(soft, " in rule for rule in continuous)
+    assert not any("(soft, " in node.rule for node in rules if "town" in node.columns)
+    assert all(sum(leaf.n_rows for leaf in tree.leaves) == len(X) for tree in trees)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"rules": "axis"}, {"directions": [Sparse(), Axis()]}, {"noise": "varying"}],
+    ids=str,
+)
+def test_files_and_checkpoints_go_on_bit_for_bit(parameters, tmp_path):
+    X, y = waves()
+    whole = regressor(**parameters, n_draws=20).fit(X, y)
+    part = regressor(**parameters, n_draws=12).fit(X, y)
+    part.save(tmp_path / "model.obart", include_data=True)
+    again = load(tmp_path / "model.obart")
+    assert again.soft is True
+    np.testing.assert_array_equal(again.predict(X), part.predict(X))
+    np.testing.assert_array_equal(again.sample_more(8).predict(X), whole.predict(X))
+    copy = pickle.loads(pickle.dumps(part))
+    np.testing.assert_array_equal(copy.sample_more(8, X, y).predict(X), whole.predict(X))
+    for name, values in whole.posterior_.trace.items():
+        np.testing.assert_array_equal(copy.posterior_.trace[name], values, err_msg=name)
+    options = {"checkpoint": tmp_path / "checkpoint", "checkpoint_every": 15}
+    for _ in range(2):
+        model = clone(whole).fit(X, y, **options)
+        np.testing.assert_array_equal(model.predict(X), whole.predict(X))
+
+
+def test_a_checkpoint_of_hard_rules_is_another_fit(tmp_path):
+    from obliquebart import ModelFileError
+
+    regressor().fit(*waves(), checkpoint=tmp_path / "c")
+    with pytest.raises(ModelFileError, match=r"different settings \(.*soft"):
+        regressor(soft=False).fit(*waves(), checkpoint=tmp_path / "c")
+
+
+def test_rounds_of_an_automatic_run():
+    """A second round begins without draws, but with soft trees."""
+    X, y = waves(60)
+    model = regressor(n_draws="auto", n_burn=20, n_trees=5).fit(X, y, max_seconds=3)
+    assert model.posterior_.schedule.n_burn > 20
+    assert np.isfinite(model.predict(X)).all()
+
+
+def test_threads_make_no_difference():
+    X, y = waves()
+    other = regressor(n_jobs=4).fit(X, y)
+    np.testing.assert_array_equal(other.predict(X), fitted().predict(X))
+
+
+def test_short_fits_that_estimate_the_noise_are_soft(monkeypatch):
+    seen = []
+
+    def estimate(_, priors, *__):
+        seen.extend(priors)
+
+    monkeypatch.setattr(running, "estimate_noise", estimate)
+    X, y = waves()
+    ObliqueBARTRegressor(**SHORT, soft=True).fit(X, y)
+    ObliqueBARTRegressor(**SHORT, soft=True, noise="varying").fit(X, y)
+    ObliqueBARTCausal(**SHORT, soft=True, propensity=None).fit(X, y, np.arange(len(X)) % 2)
+    assert [prior.soft for prior in seen] == [True] * 3
+    ObliqueBARTRegressor(**SHORT).fit(X, y)
+    assert not seen[-1].soft
+
+
+def test_a_constant_outcome():
+    X, _ = waves()
+    with pytest.warns(UserWarning, match="constant"):
+        model = regressor().fit(X, np.ones(len(X)))
+    assert (model.predict(X) == 1.0).all()
+
+
+def test_every_estimator_of_normal_leaves_has_soft_rules(tmp_path):
+    X, y = waves()
+    options = {**SHORT, "soft": True}
+    kinds = np.digitize(y, [0.0, 1.0])
+    times = np.column_stack([np.arange(len(y)) % 4 > 0, np.exp(y)])
+    for model, outcome in (
+        (ObliqueBARTClassifier(**options), y > 0.5),
+        (ObliqueBARTClassifier(**options, link="logit"), y > 0.5),
+        (ObliqueBARTClassifier(**options), kinds),
+        (ObliqueBARTClassifier(**options, multiclass="one_vs_rest"), kinds),
+        (ObliqueBARTClassifier(**options, ordered=[0, 1, 2]), kinds),
+        (ObliqueBARTSurvival(**options), times),
+        (ObliqueBARTSurvival(**options, distribution="log_normal"), times),
+        (ObliqueBARTRegressor(**options, noise="student_t"), y),
+    ):
+        model.fit(X, outcome)
+        for posterior in model._fitted.posteriors:
+            for draws in posterior.ensembles:
+                assert len(draws.to_arrays()["width"]) > 0
+        model.save(tmp_path / "m", include_data=True)
+        again = load(tmp_path / "m")
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        again.sample_more(3)
+
+
+def test_effects_are_soft_too(tmp_path):
+    X, y = waves()
+    arm = (np.random.default_rng(1).uniform(size=len(y)) < 0.5).astype(int)
+    model = ObliqueBARTCausal(**SHORT, soft=True).fit(X, y + arm * X["a"], arm)
+    outcome, effect = (draws.to_arrays()["width"] for draws in model.posterior_.ensembles)
+    assert len(outcome) > 0
+    assert len(effect) > 0
+    propensity = model._fitted.design.propensity.posteriors[0]
+    assert len(propensity.draws.to_arrays()["width"]) == 0
+    assert 0.0 < model.ate().mean < 1.0
+    model.save(tmp_path / "m", include_data=True)
+    again = load(tmp_path / "m")
+    np.testing.assert_array_equal(again.effect(X), model.effect(X))
+    np.testing.assert_array_equal(again.sample_more(3).effect(X), model.sample_more(3).effect(X))
+
+
+def test_counts_have_no_soft_rules():
+    with pytest.raises(TypeError, match="soft"):
+        ObliqueBARTCountRegressor(soft=True)
+
+
+def test_rows_on_a_cluster_are_refused():
+    da = pytest.importorskip("dask.array")
+    X = da.from_array(np.random.default_rng(0).normal(size=(40, 2)))
+    with pytest.raises(TypeError, match=r"soft=True needs the whole table in memory: pass X\.comp"):
+        regressor().fit(X, np.arange(40.0))
