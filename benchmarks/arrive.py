@@ -1,19 +1,18 @@
 """Do default fits arrive, and is where they arrive worth it?
 
 A quarter of the training rows of the first split of each of the paper's sets is held out (its test
-rows are not used), and four fits predict it:
+rows are not used), and three fits predict it:
 
 - default: what a user gets who says nothing;
 - long: the same model, 10,000 + 10,000 sweeps of eight chains;
 - before: the prior and the run length that were the default of the version before (normal noise, a
-  loose prior of sigma, 500 + 500 sweeps, 1000 + 500 for classes);
-- soft: the default with soft rules.
+  loose prior of sigma, 500 + 500 sweeps, 1000 + 500 for classes).
 
     python benchmarks/arrive.py --data FOLDER [--sets mpg servo] [--workers 16] [--seconds 600]
     python benchmarks/arrive.py --report
 
 The first writes a line per fit to results/arrive.jsonl (fits that are there are not repeated), the
-second writes the tables of docs/arrival.md and docs/soft_measured.md.
+second writes the tables of docs/arrival.md.
 """
 
 from __future__ import annotations
@@ -39,13 +38,12 @@ from obliquebart.study.datasets import Library
 
 RESULTS = Path(__file__).parent / "results" / "arrive.jsonl"
 TABLES = Path(__file__).parents[1] / "docs" / "_generated" / "arrive.md"
-SOFT_TABLE = TABLES.with_name("soft.md")
 LONG = {"n_burn": 10_000, "n_draws": 500, "n_thin": 20}
 BEFORE = {
     "regression": {"nu": 3.0, "sigma_quantile": 0.99, "n_burn": 500, "n_draws": 500},
     "classification": {"n_burn": 1000, "n_draws": 500},
 }
-FITS = ("default", "long", "before", "soft")
+FITS = ("default", "long", "before")
 MET_RHAT = 1.05
 # Sets of more rows are left out of the promise about run lengths.
 MAX_ROWS = 3000
@@ -63,8 +61,7 @@ def main() -> None:
     options = parser.parse_args()
     if options.report:
         TABLES.write_text(report(read(options.out)), encoding="utf-8")
-        SOFT_TABLE.write_text(soft_report(read(options.out)), encoding="utf-8")
-        print(TABLES.read_text(encoding="utf-8"), SOFT_TABLE.read_text(encoding="utf-8"))
+        print(TABLES.read_text(encoding="utf-8"))
         return
     library = Library(options.data)
     done = {(line["set"], line["fit"]) for line in read(options.out)}
@@ -105,9 +102,12 @@ def measure(task: tuple[Path, str, str, float]) -> dict[str, Any] | None:
     held_out = np.random.default_rng(0).permutation(len(y)) % 4 == 0
     is_regression = dataset.task == "regression"
     estimator: Any = ObliqueBARTRegressor if is_regression else ObliqueBARTClassifier
-    more = {"long": LONG, "before": BEFORE[dataset.task], "soft": {"soft": True}}.get(fit, {})
+    more = {"default": {}, "long": LONG, "before": BEFORE[dataset.task], "soft": {"soft": True}}
     model = estimator(
-        random_state=0, n_jobs=1, categorical_features=problem.train.categorical or None, **more
+        random_state=0,
+        n_jobs=1,
+        categorical_features=problem.train.categorical or None,
+        **more[fit],
     )
     start = time.process_time()
     with warnings.catch_warnings():
@@ -238,7 +238,7 @@ def _length(sets: dict[str, dict[str, Any]]) -> list[str]:
         cells = [
             _cell(fits.get(fit, {}).get(key), form)
             for key, form in (("error", ".4f"), ("log_density", ".3f"), ("coverage", ".3f"))
-            for fit in ("default", "long", "before")
+            for fit in FITS
         ]
         rows.append(f"| {name} | {' | '.join(cells)} |")
         if "long" in fits:
@@ -254,48 +254,6 @@ def _length(sets: dict[str, dict[str, Any]]) -> list[str]:
         "Long chains are no worse (2% of the squared error of numbers, 0.02 of the log density) on "
         f"{held.count('')} of {len(held)} sets; the others: {worse}.",
     ]
-
-
-def soft_report(lines: list[dict[str, Any]]) -> str:
-    """Return the table of soft rules against the default, and how often they are ahead."""
-    by_set: dict[str, dict[str, Any]] = {}
-    for line in lines:
-        by_set.setdefault(line["set"], {})[line["fit"]] = line
-    rows = [
-        "| set | rows | error: hard | soft | log density: hard | soft | 90% holds: hard | soft "
-        "| verdict: hard | soft | CPU s: soft |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    by_task: dict[str, list[tuple[dict[str, Any], dict[str, Any]]]] = {"numbers": [], "labels": []}
-    for name, fits in sorted(by_set.items()):
-        if not {"default", "soft"} <= fits.keys():
-            continue
-        pair = fits["default"], fits["soft"]
-        by_task["numbers" if "sigma" in pair[0] else "labels"].append(pair)
-        cells = [
-            _cell(fit.get(key), form)
-            for key, form in (("error", ".4f"), ("log_density", ".3f"), ("coverage", ".3f"))
-            for fit in pair
-        ]
-        cells += [fit["tier"] for fit in pair]
-        rows.append(f"| {name} | {pair[0]['n']} | {' | '.join(cells)} | {pair[1]['seconds']:.0f} |")
-    for task, pairs in by_task.items():
-        means = {
-            key: [np.mean([fit[key] for fit in fits]) for fits in zip(*pairs, strict=True)]
-            for key in ("error", "log_density")
-        }
-        ahead = {
-            "error": sum(soft["error"] < hard["error"] for hard, soft in pairs),
-            "log_density": sum(soft["log_density"] > hard["log_density"] for hard, soft in pairs),
-        }
-        rows += [
-            "",
-            f"Mean over {len(pairs)} sets of {task}, hard and soft: error "
-            f"{means['error'][0]:.4f} and {means['error'][1]:.4f} (soft lower on "
-            f"{ahead['error']}), log density {means['log_density'][0]:.3f} and "
-            f"{means['log_density'][1]:.3f} (soft higher on {ahead['log_density']}).",
-        ]
-    return "\n".join([*rows, ""])
 
 
 def _cell(value: float | None, form: str) -> str:
