@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from exact.oracles import columnar, core, invariance
 from exact.oracles.invariance import Setup, make_table
@@ -125,6 +126,37 @@ def test_sweeps_keep_the_prior_long(setup, seed):
 @pytest.mark.parametrize("setup", SHORT[:8], ids=lambda setup: setup.name)
 def test_prior_of_the_core(setup, seed):
     assert failures(core_prior_p_values(setup, 6_000, REFERENCE, seed)) == {}
+
+
+# ---- what can be counted -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("angle", [1.0])
+def test_widths_do_not_depend_on_directions(angle):
+    """Long chains of perturbs without data: u is uniform, and independent of the range of phi'x."""
+    settings = _core.Settings()
+    settings.likelihood, settings.n_trees, settings.min_samples_leaf = "none", 4_000, 0
+    settings.max_depth, settings.alpha, settings.soft = 1, 0.9, True
+    settings.theta_fixed, settings.theta = True, 0.5
+    settings.p_perturb, settings.perturb_angle = 0.97, angle
+    x = np.random.default_rng(0).uniform(-1, 1, (8, 64)).astype(np.float32)
+    data = _core.Data(x, np.empty((0, 64), np.uint32), [])
+    chain = _core.Sampler(data, np.zeros(64), None, settings, 7, 0)
+    ranges, widths = [], []
+    chain.sweep(200)
+    for _ in range(30):
+        chain.sweep(40)
+        arrays = chain.ensemble().to_arrays()
+        rule = np.repeat(np.arange(len(arrays["cut"])), arrays["phi_count"])
+        half_range = np.bincount(rule, np.abs(arrays["phi_value"]), minlength=len(arrays["cut"]))
+        used = arrays["phi_count"] > 1
+        ranges.append(half_range[used])
+        widths.append(arrays["width"][used] / half_range[used])
+    half_range, width = np.concatenate(ranges), np.concatenate(widths)
+    u = width / (1 + width)
+    assert len(u) > 80_000
+    assert stats.kstest(u, "uniform").pvalue > 1e-6
+    assert stats.spearmanr(u, half_range).pvalue > 1e-6
 
 
 # ---- posteriors that can be computed -------------------------------------------------------------

@@ -80,6 +80,7 @@ TESTS = {
         "tests/exact/test_soft.py::test_prior_of_the_core",
         ["two columns", "perturb: two columns"],
     ),
+    "widths": ("tests/exact/test_soft.py::test_widths_do_not_depend_on_directions", ["1.0"]),
     "one soft rule": (
         "tests/exact/test_soft.py::test_a_known_posterior",
         ["False-all moves", "True-perturb"],
@@ -173,7 +174,12 @@ TESTS = {
 # others; and the bugs of what all models share need none of these.
 OWN_TESTS = {
     ("patch_", "signs_", "direction_"): ("directions", "places", "values"),
-    ("soft_", "width_"): ("soft rules", "prior of soft rules", "one soft rule"),
+    ("soft_", "width_"): (
+        "soft rules",
+        "prior of soft rules",
+        "widths",
+        "one soft rule",
+    ),
     ("gamma_", "precision_", "varying_"): ("varying noise",),
     ("t_height_", "t_prior_", "t_sigma_"): ("learned tails",),
     ("ordinal_",): ("ordered classes",),

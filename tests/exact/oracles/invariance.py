@@ -161,6 +161,7 @@ def _widths(nodes: columnar.NodeTable) -> columnar.Statistics:
     root = nodes.start[:: nodes.n_trees][: nodes.n_draws]
     return {
         "root width": (width[root], False),
+        "root width in units of x": (width[root] * half_range[root], False),
         "largest width": (np.where(np.isfinite(largest), largest, np.nan), False),
         "root width times its output": (width[root] * _first_output(nodes, root), False),
     }
