@@ -18,6 +18,8 @@ from obliquebart.study.units import Unit, execute
 TIMEOUT_TOPIC = "obliquebart-study-timeout"
 # Units submitted beyond the threads of the cluster, so that no worker waits for its next unit.
 BACKLOG = 1.5
+# Without a worker for so long, none will come back: nannies give up on a machine that is too busy.
+GONE_SECONDS = 120.0
 
 
 @contextmanager
@@ -74,6 +76,7 @@ class DaskPool:
         self._news: queue.Queue[str] = queue.Queue()
         self._overdue: set[str] = set()
         self._number = 0
+        self._last_seen = time.monotonic()
         self.client.subscribe_topic(TIMEOUT_TOPIC, self._hear)
 
     def _hear(self, event: tuple[Any, str]) -> None:
@@ -102,11 +105,16 @@ class DaskPool:
         future.add_done_callback(lambda _: self._news.put(name))
 
     def outcomes(self, patience: float = 1.0) -> Iterator[UnitResult]:
-        """Wait for events, at most `patience` seconds, and return them."""
+        """Wait for events, at most `patience` seconds, and return them.
+
+        Raises a RuntimeError if all workers are gone and none has come back for two minutes.
+        """
         try:
             names = [self._news.get(timeout=patience)]
         except queue.Empty:
+            self._require_workers()
             return
+        self._last_seen = time.monotonic()
         while not self._news.empty():
             names.append(self._news.get())
         for name in names:
@@ -114,6 +122,16 @@ class DaskPool:
             if outcome is not None:
                 del self._futures[name]
                 yield outcome
+
+    def _require_workers(self) -> None:
+        now = time.monotonic()
+        if self.client.nthreads():
+            self._last_seen = now
+        elif now - self._last_seen > GONE_SECONDS:
+            raise RuntimeError(
+                f"The Dask cluster has had no worker for {GONE_SECONDS:.0f} seconds. Results so "
+                "far are stored: start workers again, and run the same command to go on."
+            )
 
     def _outcome(self, name: str) -> UnitResult | None:
         from distributed import KilledWorker

@@ -204,6 +204,36 @@ def test_a_dask_cluster_gives_the_same_table(folder: Path, tmp_path: Path):
     assert scores(store) == scores(Store(tmp_path / "here"))
 
 
+class ClientWithout:
+    """A client whose cluster has no worker for its first answers."""
+
+    def __init__(self, n_answers: float) -> None:
+        self.n_left = n_answers
+
+    def nthreads(self) -> dict[str, int]:
+        self.n_left -= 1
+        return {} if self.n_left >= 0 else {"tcp://worker": 1}
+
+    def subscribe_topic(self, topic: str, handler: object) -> None:
+        """Hear nothing."""
+
+
+def test_a_cluster_whose_workers_are_all_gone(monkeypatch):
+    from obliquebart.study import cluster
+
+    monkeypatch.setattr(cluster, "GONE_SECONDS", 0.2)
+    pool = cluster.DaskPool(ClientWithout(float("inf")), None, 60.0)
+    assert list(pool.outcomes(patience=0.01)) == []
+    time.sleep(0.3)
+    with pytest.raises(RuntimeError, match=r"has had no worker .* run the same command to go on"):
+        list(pool.outcomes(patience=0.01))
+    # One that comes back in time is all that is needed.
+    pool = cluster.DaskPool(ClientWithout(1), None, 60.0)
+    for _ in range(3):
+        assert list(pool.outcomes(patience=0.01)) == []
+        time.sleep(0.15)
+
+
 @pytest.mark.long
 @pytest.mark.filterwarnings("default")
 def test_chaos(folder: Path, tmp_path: Path):
