@@ -87,8 +87,13 @@ class SoftOutputs {
         row[i] -= row[j] * row[j];
         whitened_[i] -= row[j] * whitened_[j];
       }
-      // Rounding may leave nothing of the prior's part where the noise is tiny.
-      row[i] = std::sqrt(std::max(row[i], 0.5 * inverse_leaf_variance));
+      // Of what the leaves before tell, rounding may leave less than the prior adds. Then there is
+      // nothing but the prior.
+      if (!(row[i] >= 0.5 * inverse_leaf_variance)) {
+        row[i] = inverse_leaf_variance;
+        whitened_[i] = 0.0;
+      }
+      row[i] = std::sqrt(row[i]);
       whitened_[i] /= row[i];
       squares += whitened_[i] * whitened_[i];
       log_diagonal += det_log(row[i]);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstring>
 
 #include "backend/cpu/registers.h"
 #include "backend/cpu/soft_kernels.h"
@@ -89,31 +90,62 @@ void add_double(double* to, const float* share, float output, std::int64_t n) {
 
 // ---- products ----------------------------------------------------------------------------------
 
+// In doubles: where noise is small and shares are nearly collinear, the products over the variance
+// of the noise must be right to what the prior of the outputs adds to them. The product of two
+// floats is a double without rounding.
+constexpr int kSumLanes = 8;
+#if defined(__AVX512F__)
+constexpr int kDoubleLanes = 8;
+#else
+constexpr int kDoubleLanes = kPieceLanes / 2;
+#endif
+constexpr int kDoublePieces = kSumLanes / kDoubleLanes;
+using VDouble = double __attribute__((vector_size(8 * kDoubleLanes)));
+using VHalf = float __attribute__((vector_size(4 * kDoubleLanes)));
+
+OBART_INLINE VDouble load_doubles(const float* p) {
+  VHalf v;
+  std::memcpy(&v, p, sizeof(v));
+  return __builtin_convertvector(v, VDouble);
+}
+OBART_INLINE VDouble load_doubles(const double* p) {
+  VDouble v;
+  std::memcpy(&v, p, sizeof(v));
+  return v;
+}
+OBART_INLINE void store_doubles(double* p, VDouble v) { std::memcpy(p, &v, sizeof(v)); }
+
+// Lanes to one sum, always in this order.
+OBART_INLINE double add_lanes(double (&lane)[kSumLanes]) {
+  for (int width = kSumLanes / 2; width >= 1; width /= 2)
+    for (int i = 0; i < width; ++i) lane[i] += lane[i + width];
+  return lane[0];
+}
+
 // Columns that are multiplied by the same one side by side, as one alone would wait for its
 // additions: as many as there are registers for.
 constexpr int kTogether = kPieceLanes == 8 ? 4 : 2;
 
 template <int N>
-OBART_INLINE void dots(const float* a, const float* const* columns, std::int64_t n,
+OBART_INLINE void dots(const double* a, const float* const* columns, std::int64_t n,
                        double* const* out) {
-  VFloat sum[N][registers::kPieces] = {};
-  for (std::int64_t row = 0; row < n; row += kLanes)
-    for (int p = 0; p < registers::kPieces; ++p) {
-      const std::int64_t at = row + p * kPieceLanes;
-      const VFloat here = registers::load(a + at);
-      for (int k = 0; k < N; ++k) sum[k][p] = sum[k][p] + here * registers::load(columns[k] + at);
+  VDouble sum[N][kDoublePieces] = {};
+  for (std::int64_t row = 0; row < n; row += kSumLanes)
+    for (int p = 0; p < kDoublePieces; ++p) {
+      const std::int64_t at = row + p * kDoubleLanes;
+      const VDouble here = load_doubles(a + at);
+      for (int k = 0; k < N; ++k) sum[k][p] = sum[k][p] + here * load_doubles(columns[k] + at);
     }
   for (int k = 0; k < N; ++k) {
-    float lane[kLanes];
-    for (int p = 0; p < registers::kPieces; ++p)
-      registers::store(lane + p * kPieceLanes, sum[k][p]);
-    *out[k] = reduce(lane);
+    double lane[kSumLanes];
+    for (int p = 0; p < kDoublePieces; ++p) store_doubles(lane + p * kDoubleLanes, sum[k][p]);
+    *out[k] = add_lanes(lane);
   }
 }
 
 // What a column is to be multiplied by, some at a time.
 struct Waiting {
-  const float* a;
+  const double* a;
   std::int64_t n_rows;
   const float* other[kTogether];
   double* to[kTogether];
@@ -137,14 +169,13 @@ struct Waiting {
 
 void products(const SoftColumns& columns, const float* residual, const float* weight,
               std::int64_t n, double* out) {
-  alignas(64) float weighted[kBlockRows];
+  alignas(64) double a[kBlockRows];
   double* const with_residual = out + columns.n * (columns.n + 1) / 2;
   for (std::int64_t i = 0; i < columns.n; ++i) {
-    const float* a = columns.at[i];
-    if (weight != nullptr) {
-      for (std::int64_t row = 0; row < n; row += kPieceLanes)
-        registers::store(weighted + row, registers::load(a + row) * registers::load(weight + row));
-      a = weighted;
+    const float* const column = columns.at[i];
+    for (std::int64_t row = 0; row < n; row += kDoubleLanes) {
+      const VDouble value = load_doubles(column + row);
+      store_doubles(a + row, weight != nullptr ? value * load_doubles(weight + row) : value);
     }
     Waiting waiting{a, n, {}, {}};
     waiting.add(residual, with_residual + i);

@@ -203,3 +203,35 @@ def test_rows_on_a_cluster_are_refused():
     X = da.from_array(np.random.default_rng(0).normal(size=(40, 2)))
     with pytest.raises(TypeError, match=r"soft=True needs the whole table in memory: pass X\.comp"):
         regressor().fit(X, np.arange(40.0))
+
+
+# ---- next to no noise ----------------------------------------------------------------------------
+
+
+def few_distinct_rows(name: str) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(0)
+    if name == "a binary column":
+        x = (rng.normal(size=(200, 1)) > 0).astype(float)
+        return x, x[:, 0]
+    if name == "five rows, forty times each":
+        x = np.repeat(rng.normal(size=(5, 3)), 40, axis=0)
+        return x, 3 * x[:, 0]
+    x = rng.integers(0, 3, (300, 2)).astype(float)
+    noise = 1e-4 if name == "a grid with little noise" else 0.0
+    return x, x[:, 0] + x[:, 1] ** 2 + noise * rng.normal(size=300)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("a binary column", "five rows, forty times each"),
+        *("a grid", "a grid with little noise"),
+    ],
+)
+def test_leaves_that_share_the_same_rows_without_noise(name):
+    """Shares of few distinct rows are collinear, and rounding errors over sigma^2 must not show."""
+    X, y = few_distinct_rows(name)
+    lengths = {"n_burn": 300, "n_draws": 50, "n_chains": 2, "random_state": 0, "progress": False}
+    model = ObliqueBARTRegressor(soft=True, n_trees=20, **lengths).fit(X, y)
+    assert model.score(X, y) > 0.9999
+    assert np.abs(model.posterior_.predict(X)).max() < 1.5 * np.abs(y).max()
