@@ -236,7 +236,7 @@ def _length(sets: dict[str, dict[str, Any]]) -> list[str]:
     held = []
     for name, fits in sorted(sets.items()):
         cells = [
-            _cell(fits.get(fit, {}).get(key), form)
+            cell(fits.get(fit, {}).get(key), form)
             for key, form in (("error", ".4f"), ("log_density", ".3f"), ("coverage", ".3f"))
             for fit in FITS
         ]
@@ -256,7 +256,7 @@ def _length(sets: dict[str, dict[str, Any]]) -> list[str]:
     ]
 
 
-def _cell(value: float | None, form: str) -> str:
+def cell(value: float | None, form: str) -> str:
     return "–" if value is None else format(value, form)
 
 

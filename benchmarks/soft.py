@@ -82,7 +82,7 @@ def report(lines: list[dict[str, Any]]) -> str:
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, pair in pairs.items():
-        cells = [_cell(fit.get(key), form) for key, form in SCORES for fit in pair]
+        cells = [arrive.cell(fit.get(key), form) for key, form in SCORES for fit in pair]
         cells += [fit["tier"] for fit in pair] + [f"{fit['seconds']:.0f}" for fit in pair]
         rows.append(f"| {name} | {pair[0]['n']} | {' | '.join(cells)} |")
     for task in ("numbers", "labels"):
@@ -103,10 +103,6 @@ def _summary(task: str, pairs: list[Pair]) -> str:
         f"{error[1]:.4f} (soft lower on {lower}), log density {density[0]:.3f} and "
         f"{density[1]:.3f} (soft higher on {higher})."
     )
-
-
-def _cell(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
 
 
 if __name__ == "__main__":
