@@ -49,8 +49,11 @@ def use(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
 # ---- whole fits ----------------------------------------------------------------------------------
 
 
+HARD = [name for name in recorded.NAMES if name not in recorded.SOFT_NAMES]
+
+
 @every_card
-@pytest.mark.parametrize("name", recorded.NAMES)
+@pytest.mark.parametrize("name", HARD)
 def test_draws_are_those_of_the_processor(name, card, monkeypatch):
     use(card, monkeypatch)
     settings_of = recorded.class_settings
@@ -58,6 +61,14 @@ def test_draws_are_those_of_the_processor(name, card, monkeypatch):
         recorded, "class_settings", lambda *given: card.applied_to(settings_of(*given))
     )
     assert recorded.found(name) == RECORD[name]
+
+
+@every_card
+@pytest.mark.parametrize("name", recorded.SOFT_NAMES)
+def test_soft_rules_run_on_the_processor_only(name, card, monkeypatch):
+    use(card, monkeypatch)
+    with pytest.raises(ValueError, match="soft rules .* run on the CPU only"):
+        recorded.found(name)
 
 
 def test_the_device_reaches_the_engine(monkeypatch):

@@ -164,6 +164,7 @@ CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
     "soft joint classes": ({"soft": True}, X, 3),
     "two classes, large table": ({"n_trees": 5}, numbers(40_000, 3), 2),
 }
+SOFT_NAMES = [*SOFT, "soft joint classes"]
 # By the engine alone: number of classes, table, weights, whether leaf_sd is sampled.
 CLASSES: dict[str, tuple[int, np.ndarray, np.ndarray | None, bool]] = {
     "logit": (2, X, None, True),
@@ -427,7 +428,7 @@ def test_instruction_sets_make_no_difference(simd):
     names += ["learned tails, large table", "ordered classes, large table"]
     names += ["log-normal times, large table", "log-logistic times"]
     names += ["varying noise, weights", "varying noise, large table", "joint classes"]
-    names += [*EFFECTS, *SOFT, "soft joint classes"]
+    names += [*EFFECTS, *SOFT_NAMES]
     script = f"import test_same_draws as t\nprint(*(t.found(n) for n in {names}))"
     folders = [Path(__file__).parent, Path(__file__).parents[1]]
     path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
