@@ -67,7 +67,7 @@ def test_draws_are_those_of_the_processor(name, card, monkeypatch):
 @pytest.mark.parametrize("name", recorded.SOFT_NAMES)
 def test_soft_rules_run_on_the_processor_only(name, card, monkeypatch):
     use(card, monkeypatch)
-    with pytest.raises(ValueError, match="soft rules .* run on the CPU only"):
+    with pytest.raises(ValueError, match=r"soft rules .* run on the CPU only"):
         recorded.found(name)
 
 
