@@ -210,12 +210,12 @@ def test_files_pickles_checkpoints_and_more_draws(distribution, tmp_path):
 
 def test_files_with_wrong_limits_are_refused(tmp_path):
     from obliquebart.files.container import Contents, pack, unpack
-    from obliquebart.files.model_file import FORMAT, SCHEMA
+    from obliquebart.files.model_file import FORMAT, HARD_SCHEMA
     from obliquebart.files.model_reader import read_model
 
     x, y = intervals(40)
     survival_model().fit(x, y).save(tmp_path / "m.obart", include_data=True)
-    contents = unpack((tmp_path / "m.obart").read_bytes(), FORMAT, (SCHEMA,))
+    contents = unpack((tmp_path / "m.obart").read_bytes(), FORMAT, (HARD_SCHEMA,))
     arrays = dict(contents.arrays)
     arrays["training.more.0"] = np.asarray(arrays["training.more.0"]) - 10.0
     with pytest.raises(Exception, match="outcomes are out of range"):

@@ -252,7 +252,7 @@ def test_a_number_of_draws_is_one_round():
 
 def test_soft_fits_count_the_sweeps_of_soft_rules(data, monkeypatch):
     monkeypatch.setattr(rounds, "measure_chains", lambda *_: ON_THE_WAY)
-    monkeypatch.setattr(parameters, "AUTO_SECONDS", 0.04)
+    monkeypatch.setattr(parameters, "AUTO_SECONDS", 0.03)
     n_sweeps = [
         ObliqueBARTRegressor(**SMALL, soft=soft).fit(*data).posterior_.schedule.n_sweeps
         for soft in (False, True)
