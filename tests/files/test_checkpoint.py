@@ -80,6 +80,7 @@ def stopped_after(n_sweeps, monkeypatch):
 
 
 def kill(tmp_path, n_kills, seed):
+    """Kill fits; return how often at each point, and whether one was after its first round."""
     script = ROOT / "tests" / "helpers" / "killing.py"
     result = subprocess.run(
         [sys.executable, script, tmp_path, str(n_kills), str(seed)],
@@ -89,8 +90,7 @@ def kill(tmp_path, n_kills, seed):
     )
     assert result.returncode == 0, result.stderr
     scenarios = json.loads(result.stdout)
-    # Some were killed after their first round.
-    assert any(max(s["n_burn"], default=0) > 50 for s in scenarios if s["kind"] == "auto")
+    is_late = any(max(s["n_burn"], default=0) > 50 for s in scenarios if s["kind"] == "auto")
     by_point = {}
     for scenario in scenarios:
         assert scenario["finished"], result.stderr
@@ -98,13 +98,18 @@ def kill(tmp_path, n_kills, seed):
         assert scenario["leftovers"] == [], scenario
         for point, n in scenario["kills"].items():
             by_point[point] = by_point.get(point, 0) + n
-    return by_point
+    return by_point, is_late
 
 
 def test_killed_fits_go_on_to_the_same_draws(tmp_path, seed):
-    by_point = kill(tmp_path, 30, seed)
-    assert sum(by_point.values()) >= 30
-    assert min(by_point.values()) >= 1
+    for attempt in range(4):  # moments are random, and may all be early on a busy machine
+        (tmp_path / str(attempt)).mkdir()
+        by_point, is_late = kill(tmp_path / str(attempt), 30, seed + attempt)
+        assert sum(by_point.values()) >= 30
+        assert min(by_point.values()) >= 1
+        if is_late:
+            return
+    pytest.fail("no fit was killed after its first round")
 
 
 # ---- interrupted ---------------------------------------------------------------------------------
