@@ -30,11 +30,6 @@ def weighted_regressor():
     return ObliqueBARTRegressor(**small_files.SMALL).fit(X, y, np.arange(1.0, len(y) + 1))
 
 
-def varying_noise():
-    """Return a model whose second ensemble has hard rules."""
-    return small_files.small_regressor(soft=True, noise="varying", n_noise_trees=2)
-
-
 def logit_classifier():
     return small_files.small_classifier(link="logit")
 
@@ -247,27 +242,6 @@ def test_a_mixture_of_directions_keeps_its_weights():
     again = model_file._new_estimator(read_model(data))
     assert [n for n in again.posterior_.trace if "direction" in n] == ["direction.0", "direction.1"]
     assert model_file.to_bytes(again._fitted, {}) == data
-
-
-@pytest.mark.parametrize("make", [SOFT, varying_noise])
-def test_soft_rules_keep_their_widths(make):
-    model = make()
-    data = model_file.to_bytes(model._fitted, {})
-    contents = small_files.opened(data)
-    assert contents.header["schema"] == model_file.SCHEMA
-    assert {name for name in contents.arrays if "width" in name} == {
-        WIDTH,
-        *(f"posterior.0.state.{chain}.width" for chain in range(2)),
-    }
-    again = model_file._new_estimator(read_model(data))
-    assert model_file.to_bytes(again._fitted, {}) == data
-
-
-def test_hard_rules_are_written_as_before_there_were_soft_ones():
-    header, arrays = contents_of(REGRESSOR)
-    assert header["schema"] == model_file.HARD_SCHEMA
-    assert "soft" not in header["parameters"]
-    assert not [name for name in (*header["posteriors"][0]["prior"], *arrays) if "width" in name]
 
 
 @pytest.mark.parametrize("directions", [[Sparse(), Axis()], [Axis()]])

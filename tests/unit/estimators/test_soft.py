@@ -21,6 +21,10 @@ from obliquebart import (
 from obliquebart.directions import Axis, Sparse
 from obliquebart.estimators import running
 from obliquebart.explain.trees import Split, walk
+from obliquebart.model import parameters
+from obliquebart.model.parameters import RUN_LENGTHS, SweepCost
+from obliquebart.posterior import rounds
+from obliquebart.posterior.convergence import Convergence
 
 SHORT = {"n_trees": 15, "n_burn": 60, "n_draws": 25, "n_chains": 2, "random_state": 0}
 PLAIN_NOISE = {"nu": 3.0, "sigma_quantile": 0.9}
@@ -203,6 +207,26 @@ def test_rows_on_a_cluster_are_refused():
     X = da.from_array(np.random.default_rng(0).normal(size=(40, 2)))
     with pytest.raises(TypeError, match=r"soft=True needs the whole table in memory: pass X\.comp"):
         regressor().fit(X, np.arange(40.0))
+
+
+# ---- how long a run may be -----------------------------------------------------------------------
+
+
+def test_soft_fits_count_the_sweeps_of_soft_rules(monkeypatch):
+    on_the_way = rounds.ChainsConvergence(Convergence(0.023, 0.0, 1.04, {}, 0.1), [])
+    monkeypatch.setattr(rounds, "measure_chains", lambda *_: on_the_way)
+    monkeypatch.setattr(parameters, "AUTO_SECONDS", 0.03)
+    n_sweeps = [
+        regressor(n_draws="auto", n_burn=50, soft=soft).fit(*waves()).posterior_.schedule.n_sweeps
+        for soft in (False, True)
+    ]
+    assert n_sweeps[1] < n_sweeps[0]
+
+
+def test_soft_rules_have_fewer_sweeps():
+    length = RUN_LENGTHS["regression"]
+    hard, soft = (length.max_sweeps(SweepCost(1000, 200, 1, is_soft)) for is_soft in (False, True))
+    assert length.first_round().n_sweeps < soft < hard / 3
 
 
 # ---- next to no noise ----------------------------------------------------------------------------

@@ -250,22 +250,6 @@ def test_a_number_of_draws_is_one_round():
     assert length.max_sweeps(SweepCost(10, 1, 1)) == 0
 
 
-def test_soft_fits_count_the_sweeps_of_soft_rules(data, monkeypatch):
-    monkeypatch.setattr(rounds, "measure_chains", lambda *_: ON_THE_WAY)
-    monkeypatch.setattr(parameters, "AUTO_SECONDS", 0.03)
-    n_sweeps = [
-        ObliqueBARTRegressor(**SMALL, soft=soft).fit(*data).posterior_.schedule.n_sweeps
-        for soft in (False, True)
-    ]
-    assert n_sweeps[1] < n_sweeps[0]
-
-
-def test_soft_rules_have_fewer_sweeps():
-    length = RUN_LENGTHS["regression"]
-    hard, soft = (length.max_sweeps(SweepCost(1000, 200, 1, is_soft)) for is_soft in (False, True))
-    assert length.first_round().n_sweeps < soft < hard / 3
-
-
 def test_memory_is_asked_for_what_is_kept(data, monkeypatch):
     monkeypatch.setattr(memory, "available_memory", lambda: 10_000)
     with pytest.raises(MemoryError, match=f"2 chains of {AUTO_DRAWS} draws of 15 trees"):
