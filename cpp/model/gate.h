@@ -15,13 +15,26 @@
 namespace obart {
 
 // Rules outside of these are not valid.
-inline constexpr float kLeastWidth = 1e-6F, kMostWidth = 1e6F;
+inline constexpr float kLeastWidth = 1e-12F, kMostWidth = 1e12F;
 
 // ||phi||_1: half of the range of phi'x over the box of all columns. Widths are in units of it.
 inline double half_range(std::span<const PhiEntry> phi) {
   double sum = 0.0;
   for (const PhiEntry& entry : phi) sum += std::abs(static_cast<double>(entry.value));
   return sum;
+}
+
+// The width of a rule under the prior, in units of its median, at u ~ U(0, 1). Its logarithm is
+// logistic with scale 2: from rules that are all but hard to rules that are all but linear.
+inline double width_at(double u) {
+  const double odds = u / (1.0 - u);
+  return odds * odds;
+}
+
+// The inverse: u of a width.
+inline double quantile_of_width(double width) {
+  const double odds = std::sqrt(width);
+  return odds / (1.0 + odds);
 }
 
 inline bool is_valid_width(float width) { return width >= kLeastWidth && width <= kMostWidth; }

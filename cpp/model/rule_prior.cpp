@@ -264,8 +264,7 @@ bool RulePrior::draw_continuous(DrawMode mode, Rng& rng, RulePools& pools, CellG
   const Range range = geometry.range(pools, tree, node, phi_);
   if (!range.valid || !place_cut(range, rng.uniform(), rule.cut)) return false;
   if (is_soft_) {
-    const double u = rng.uniform();
-    rule.width = static_cast<float>(u / (1.0 - u) * width_scale_ *
+    rule.width = static_cast<float>(width_at(rng.uniform()) * width_scale_ *
                                     (OBART_BUG(width_range_missing) ? 1.0 : half_range(phi_)));
     if (!is_valid_width(rule.width)) return false;
   }
@@ -318,16 +317,14 @@ void RulePrior::update_missing_side(const RulePools& pools, const Rule& old, Rul
     rule.missing_right = rng.coin();
 }
 
-// With u = w / (1 + w), w the width in its units, the prior of u is uniform, and the step
-// symmetric.
+// Under the prior the quantile u of a width is uniform; the step in u is symmetric.
 bool RulePrior::perturb_width(const RulePools& pools, Rng& rng, Rule& rule) const {
   constexpr double step = 0.25;
   const double unit = width_scale_ * half_range({pools.phi.at(rule.offset), rule.n_items});
-  const double w = static_cast<double>(rule.width) / unit;
-  double u = w / (1.0 + w);
+  double u = quantile_of_width(static_cast<double>(rule.width) / unit);
   u += step * (2.0 * rng.uniform() - 1.0);
   u = OBART_BUG(width_unreflected) ? std::clamp(u, 1e-3, 1.0) : reflect(u);
-  rule.width = static_cast<float>(u / (1.0 - u) * unit);
+  rule.width = static_cast<float>(width_at(u) * unit);
   return is_valid_width(rule.width);
 }
 

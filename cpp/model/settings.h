@@ -30,7 +30,7 @@ struct RuleSettings {
   // Each column its own theta_j ~ Beta(theta_a, theta_b); with axis rules, column weights
   // s ~ Dirichlet(theta_a, ..., theta_a). Not with theta_fixed.
   bool theta_by_column = false;
-  // Soft rules: a width of width_scale ||phi||_1 u / (1 - u), u ~ U(0, 1).
+  // Soft rules: a width of width_scale ||phi||_1 (u / (1 - u))^2, u ~ U(0, 1).
   bool soft = false;
   double width_scale = 1.0;
   // Components of a mixture, in place of the prior above; theta is that of its sparse and sign

@@ -8,6 +8,7 @@ about 400 statistics.
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any
 
 import numpy as np
@@ -153,7 +154,7 @@ def test_widths_do_not_depend_on_directions(angle):
         ranges.append(half_range[used])
         widths.append(arrays["width"][used] / half_range[used])
     half_range, width = np.concatenate(ranges), np.concatenate(widths)
-    u = width / (1 + width)
+    u = np.sqrt(width) / (1 + np.sqrt(width))
     assert len(u) > 80_000
     assert stats.kstest(u, "uniform").pvalue > 1e-6
     assert stats.spearmanr(u, half_range).pvalue > 1e-6
@@ -185,7 +186,7 @@ def known_posterior(
     """Integrate over cut and width: the tree is a root, or has one rule."""
     middle = (np.arange(n_grid) + 0.5) / n_grid
     cut, u = 2 * middle[:, None] - 1, middle[None, :]
-    width = SCALE * u / (1 - u)
+    width = SCALE * (u / (1 - u)) ** 2
     z = np.clip((cut[..., None] - x) / width[..., None], -1, 1)
     left = (2 + 3 * z - z**3) / 4
     like = np.exp(log_marginal(np.stack([left, 1 - left], axis=-1), y, weights))
@@ -223,7 +224,8 @@ def test_a_known_posterior(moves, weighted):
         arrays = chain.ensemble().to_arrays()
         found["root"].append(float(len(arrays["cut"]) == 0))
         if len(arrays["cut"]):
-            u = arrays["width"][0] / (arrays["width"][0] + SCALE)
+            odds = math.sqrt(arrays["width"][0] / SCALE)
+            u = odds / (1 + odds)
             found["u"].append(u)
             found["narrow"].append(float(u < 0.25))
             found["absolute cut"].append(abs(arrays["cut"][0]))

@@ -54,11 +54,11 @@ LOG_DISPERSION = (-1.0, 2.0)
 EFFECT_SPREAD: Mapping[Task, float] = {"regression": 1.0, "classification": 0.5}
 EFFECT_LEVEL_SD = 0.0
 
-# The half-width of a soft rule is WIDTH_SCALE ||phi||_1 u / (1 - u), u uniform: ||phi||_1 is half
-# the range of phi'x over the table, so the scale is the median of widths in units of it. The tails
-# are heavy on both sides, so that rules may be nearly hard or nearly linear without a scale that
-# is learned.
-WIDTH_SCALE = 1.0
+# The half-width of a soft rule is WIDTH_SCALE ||phi||_1 (u / (1 - u))^2, u uniform: ||phi||_1 is
+# half the range of phi'x over the table, so the scale is the median of widths in units of it. The
+# tails are heavy on both sides, so that rules may be nearly hard or nearly linear without a scale
+# that is learned.
+WIDTH_SCALE = 0.3
 
 # What does not belong to the model: which columns are categories, what becomes of dates, and
 # whether a fit shows progress.
@@ -344,7 +344,7 @@ AUTO_SECONDS = 60.0
 TREE_SECONDS = 0.5e-6
 ROW_SECONDS = 0.4e-9
 # The latter with soft rules, which share out each row.
-SOFT_ROW_SECONDS = 3e-9
+SOFT_ROW_SECONDS = 5e-9
 
 
 class SweepCost(NamedTuple):

@@ -138,7 +138,7 @@ def _widths(arrays: dict[str, np.ndarray], scale: float, rng) -> np.ndarray:
     rule = np.repeat(np.arange(n_rules), arrays["phi_count"])
     half_range = np.bincount(rule, np.abs(arrays["phi_value"]), minlength=n_rules)
     odds = rng.exponential(size=n_rules) / rng.exponential(size=n_rules)
-    width = np.clip(scale * half_range * odds, 1e-6, 1e6)
+    width = np.clip(scale * half_range * odds**2, 1e-12, 1e12)
     return np.where(half_range > 0, width, 1.0).astype(np.float32)
 
 
