@@ -44,6 +44,7 @@ BEFORE = {
     "classification": {"n_burn": 1000, "n_draws": 500},
 }
 FITS = ("default", "long", "before")
+FEW_TREES = 50
 MET_RHAT = 1.05
 # Sets of more rows are left out of the promise about run lengths.
 MAX_ROWS = 3000
@@ -102,7 +103,13 @@ def measure(task: tuple[Path, str, str, float]) -> dict[str, Any] | None:
     held_out = np.random.default_rng(0).permutation(len(y)) % 4 == 0
     is_regression = dataset.task == "regression"
     estimator: Any = ObliqueBARTRegressor if is_regression else ObliqueBARTClassifier
-    more = {"default": {}, "long": LONG, "before": BEFORE[dataset.task], "soft": {"soft": True}}
+    more = {
+        "default": {},
+        "long": LONG,
+        "before": BEFORE[dataset.task],
+        "soft": {"soft": True},
+        "few soft": {"soft": True, "n_trees": FEW_TREES},
+    }
     model = estimator(
         random_state=0,
         n_jobs=1,

@@ -1,9 +1,10 @@
 """Do 90% intervals of f(x) and of outcomes hold 90%, where the truth is known?
 
 Five functions of ten uniform columns, normal noise of 0.05, 0.3 and 1 times the standard deviation
-of the function, 300 and 3,000 rows; default fits, and default fits with soft rules; 1,000 new rows.
+of the function, 300 and 3,000 rows; default fits, the same with soft rules, and with soft rules and
+50 trees; 1,000 new rows.
 
-    python benchmarks/intervals.py [--rules hard soft] [--workers 16] [--out FILE]
+    python benchmarks/intervals.py [--rules hard soft] [--sizes 300] [--workers 16] [--out FILE]
     python benchmarks/intervals.py --report
 """
 
@@ -59,7 +60,12 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 NOISES = (0.05, 0.3, 1.0)
 SIZES = (300, 3000)
-RULES = ("hard", "soft")
+RULES: dict[str, dict[str, Any]] = {
+    "hard": {},
+    "soft": {"soft": True},
+    "few soft": {"soft": True, "n_trees": 50},
+}
+NAMES = {"few soft": "soft, 50 trees"}
 
 
 def measure(task: tuple[str, float, int, str]) -> dict[str, Any]:
@@ -70,7 +76,7 @@ def measure(task: tuple[str, float, int, str]) -> dict[str, Any]:
     f = FUNCTIONS[name](x)
     sd = f.std()
     y = f + noise * sd * rng.normal(size=len(f))
-    model = ObliqueBARTRegressor(soft=rules == "soft", random_state=0, n_jobs=1)
+    model = ObliqueBARTRegressor(**RULES[rules], random_state=0, n_jobs=1)
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -102,11 +108,15 @@ def report(lines: list[dict[str, Any]]) -> str:
         "| error of f / sd of f | σ / sd of f | noise | sweeps | CPU s |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
-    order = ("function", "n", "noise", "rules")
-    for line in sorted(lines, key=lambda one: [one[name] for name in order]):
+    order = ("function", "n", "noise")
+    kinds = list(RULES)
+    for line in sorted(
+        lines, key=lambda one: [*(one[name] for name in order), kinds.index(one["rules"])]
+    ):
+        rules = NAMES.get(line["rules"], line["rules"])
         tails = "normal" if line["df"] is None else f"t, {line['df']:.0f}"
         rows.append(
-            f"| {line['function']} | {line['noise']} | {line['n']:,} | {line['rules']} "
+            f"| {line['function']} | {line['noise']} | {line['n']:,} | {rules} "
             f"| {line['f']:.3f} | {line['outcome']:.3f} | {line['error']:.3f} "
             f"| {line['sigma']:.3f} | {tails} | {line['n_sweeps']:,} | {line['seconds']:.0f} |"
         )
@@ -115,16 +125,21 @@ def report(lines: list[dict[str, Any]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--rules", nargs="*", default=RULES, choices=RULES)
+    parser.add_argument("--rules", nargs="*", default=list(RULES), choices=RULES)
+    parser.add_argument("--sizes", nargs="*", type=int, default=SIZES, choices=SIZES)
     parser.add_argument("--workers", type=int, default=os.cpu_count())
     parser.add_argument("--out", type=Path, default=RESULTS)
     parser.add_argument("--report", action="store_true")
     options = parser.parse_args()
     if not options.report:
-        tasks = list(itertools.product(FUNCTIONS, NOISES, SIZES, options.rules))
+        tasks = list(itertools.product(FUNCTIONS, NOISES, options.sizes, options.rules))
         tasks.sort(key=lambda task: -task[2])
         lines = json.loads(options.out.read_text(encoding="utf-8")) if options.out.exists() else []
-        lines = [line for line in lines if line["rules"] not in options.rules]
+        lines = [
+            line
+            for line in lines
+            if line["rules"] not in options.rules or line["n"] not in options.sizes
+        ]
         with multiprocessing.get_context("fork").Pool(options.workers) as pool:
             lines += list(pool.imap_unordered(measure, tasks))
         options.out.write_text(json.dumps(lines, indent=1) + "\n", encoding="utf-8")

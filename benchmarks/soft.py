@@ -1,7 +1,8 @@
 """Do soft rules pay on the paper's data sets?
 
 A quarter of the training rows of the first split of each set is held out, as by arrive.py (its test
-rows are not used), and predicted by the default model with hard rules and with soft ones.
+rows are not used), and predicted by the default model with hard rules, with soft ones, and with
+soft ones and fewer trees.
 
     python benchmarks/soft.py --data FOLDER [--sets mpg servo] [--workers 2] [--seconds 600]
     python benchmarks/soft.py --report
@@ -28,9 +29,11 @@ from obliquebart.study.datasets import Library
 
 RESULTS = arrive.RESULTS.with_name("soft.jsonl")
 TABLE = arrive.TABLES.with_name("soft.md")
-FITS = ("default", "soft")
-SCORES = (("error", ".4f"), ("log_density", ".3f"), ("coverage", ".3f"))
-Pair = tuple[dict[str, Any], dict[str, Any]]
+FITS = ("default", "soft", "few soft")
+NAMES = {"default": "hard", "soft": "soft", "few soft": f"soft, {arrive.FEW_TREES} trees"}
+FORMS = {"error": ".4f", "log_density": ".3f", "coverage": ".3f"}
+SCORES = {"error": "error", "log_density": "log density", "coverage": "90% holds"}
+Fits = list[dict[str, Any]]
 
 
 def main() -> None:
@@ -71,38 +74,44 @@ def report(lines: list[dict[str, Any]]) -> str:
     by_set: dict[str, dict[str, Any]] = {}
     for line in lines:
         by_set.setdefault(line["set"], {})[line["fit"]] = line
-    pairs: dict[str, Pair] = {
-        name: (fits["default"], fits["soft"])
+    complete: dict[str, Fits] = {
+        name: [fits[fit] for fit in FITS]
         for name, fits in sorted(by_set.items())
         if fits.keys() >= set(FITS)
     }
-    rows = [
-        "| set | rows | error: hard | soft | log density: hard | soft | 90% holds: hard | soft "
-        "| verdict: hard | soft | CPU s: hard | soft |",
-        "|---|---|---|---|---|---|---|---|---|---|---|---|",
-    ]
-    for name, pair in pairs.items():
-        cells = [arrive.cell(fit.get(key), form) for key, form in SCORES for fit in pair]
-        cells += [fit["tier"] for fit in pair] + [f"{fit['seconds']:.0f}" for fit in pair]
-        rows.append(f"| {name} | {pair[0]['n']} | {' | '.join(cells)} |")
+    heads = [("set", "rows"), *(_heads(text) for text in (*SCORES.values(), "verdict", "CPU s"))]
+    cells = [cell for head in heads for cell in head]
+    rows = [f"| {' | '.join(cells)} |", "|---" * len(cells) + "|"]
+    for name, fits in complete.items():
+        cells = [arrive.cell(fit.get(key), form) for key, form in FORMS.items() for fit in fits]
+        cells += [fit["tier"] for fit in fits] + [f"{fit['seconds']:.0f}" for fit in fits]
+        rows.append(f"| {name} | {fits[0]['n']} | {' | '.join(cells)} |")
     for task in ("numbers", "labels"):
-        of_task = [pair for pair in pairs.values() if ("sigma" in pair[0]) == (task == "numbers")]
-        rows += ["", _summary(task, of_task)]
+        of_task = [
+            fits for fits in complete.values() if ("sigma" in fits[0]) == (task == "numbers")
+        ]
+        rows += ["", *_summary(task, of_task)]
     return "\n".join([*rows, ""])
 
 
-def _summary(task: str, pairs: list[Pair]) -> str:
-    error, density = (
-        [float(np.mean([fit[key] for fit in fits])) for fits in zip(*pairs, strict=True)]
-        for key in ("error", "log_density")
-    )
-    lower = sum(soft["error"] < hard["error"] for hard, soft in pairs)
-    higher = sum(soft["log_density"] > hard["log_density"] for hard, soft in pairs)
-    return (
-        f"Means over {len(pairs)} sets with {task}, hard and soft: error {error[0]:.4f} and "
-        f"{error[1]:.4f} (soft lower on {lower}), log density {density[0]:.3f} and "
-        f"{density[1]:.3f} (soft higher on {higher})."
-    )
+def _heads(text: str) -> list[str]:
+    first, *others = NAMES.values()
+    return [f"{text}: {first}", *others]
+
+
+def _summary(task: str, sets: list[Fits]) -> list[str]:
+    """Return a line per kind of fit."""
+    rows = [f"Means over {len(sets)} sets with {task}:", ""]
+    for i, name in enumerate(NAMES.values()):
+        error, density = (
+            float(np.mean([fits[i][key] for fits in sets])) for key in ("error", "log_density")
+        )
+        lower = sum(fits[i]["error"] < fits[0]["error"] for fits in sets)
+        higher = sum(fits[i]["log_density"] > fits[0]["log_density"] for fits in sets)
+        words = f"error {error:.4f}, log density {density:.3f}"
+        ahead = f"; lower on {lower}, and higher on {higher}" if i else ""
+        rows.append(f"- {name}: {words}{ahead}")
+    return rows
 
 
 if __name__ == "__main__":

@@ -182,7 +182,8 @@ def rule_text(
     """Return φ'x < cut in the units of the columns, if their scaling is linear.
 
     Otherwise `s(name)` is the scaled column. A rule on one column is always in its units. Of a soft
-    rule, whose `width` is not 0, it also says between which values rows go both ways.
+    rule, whose `width` is not 0, it also says between which values rows go both ways, unless they
+    are the same at the digits shown: such a rule is as good as hard.
 
     Examples
     --------
@@ -225,7 +226,7 @@ def rule_text(
 
 
 def _soft(limits: Sequence[str]) -> str:
-    return f" (soft, {' to '.join(limits)})"
+    return f" (soft, {' to '.join(limits)})" if limits[0] != limits[1] else ""
 
 
 def _term(name: str, coefficient: float, first: bool) -> str:
