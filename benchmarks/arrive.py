@@ -44,7 +44,6 @@ BEFORE = {
     "classification": {"n_burn": 1000, "n_draws": 500},
 }
 FITS = ("default", "long", "before")
-FEW_TREES = 50
 MET_RHAT = 1.05
 # Sets of more rows are left out of the promise about run lengths.
 MAX_ROWS = 3000
@@ -108,7 +107,7 @@ def measure(task: tuple[Path, str, str, float]) -> dict[str, Any] | None:
         "long": LONG,
         "before": BEFORE[dataset.task],
         "soft": {"soft": True},
-        "few soft": {"soft": True, "n_trees": FEW_TREES},
+        "auto": {"soft": "auto"},
     }
     model = estimator(
         random_state=0,
@@ -130,6 +129,7 @@ def measure(task: tuple[Path, str, str, float]) -> dict[str, Any] | None:
         "n": int((~held_out).sum()),
         "seconds": round(seconds, 2),
         "n_sweeps": posterior.schedule.n_sweeps,
+        "is_soft": model.soft_,
         "tier": examine(posterior, model._fitted.training.table).convergence.tier,
         "share": found.mc_share,
         "rhat": found.rhat_f,

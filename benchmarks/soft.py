@@ -1,8 +1,8 @@
 """Do soft rules pay on the paper's data sets?
 
 A quarter of the training rows of the first split of each set is held out, as by arrive.py (its test
-rows are not used), and predicted by the default model with hard rules, with soft ones, and with
-soft ones and fewer trees.
+rows are not used), and predicted by the default model with hard rules, with soft ones, and, for
+numbers, with those that short fits choose.
 
     python benchmarks/soft.py --data FOLDER [--sets mpg servo] [--workers 2] [--seconds 600]
     python benchmarks/soft.py --report
@@ -29,8 +29,12 @@ from obliquebart.study.datasets import Library
 
 RESULTS = arrive.RESULTS.with_name("soft.jsonl")
 TABLE = arrive.TABLES.with_name("soft.md")
-FITS = ("default", "soft", "few soft")
-NAMES = {"default": "hard", "soft": "soft", "few soft": f"soft, {arrive.FEW_TREES} trees"}
+# With labels, soft="auto" is False.
+FITS = {
+    "numbers": {"default": "hard", "soft": "soft", "auto": "auto"},
+    "labels": {"default": "hard", "soft": "soft"},
+}
+TASKS = {"regression": "numbers", "classification": "labels"}
 FORMS = {"error": ".4f", "log_density": ".3f", "coverage": ".3f"}
 SCORES = {"error": "error", "log_density": "log density", "coverage": "90% holds"}
 Fits = list[dict[str, Any]]
@@ -57,7 +61,10 @@ def run(options: argparse.Namespace) -> None:
     names = sorted(options.sets or library.names(), key=lambda name: library.records[name]["n"])
     end = time.time() + options.seconds
     tasks = [
-        (options.data, name, fit, end) for name in names for fit in FITS if (name, fit) not in done
+        (options.data, name, fit, end)
+        for name in names
+        for fit in FITS[TASKS[library.records[name]["task"]]]
+        if (name, fit) not in done
     ]
     with (
         multiprocessing.get_context("fork").Pool(options.workers) as pool,
@@ -70,47 +77,46 @@ def run(options: argparse.Namespace) -> None:
 
 
 def report(lines: list[dict[str, Any]]) -> str:
-    """Return the table, and how often soft rules are ahead."""
+    """Return a table of the sets with numbers, and one of those with labels."""
     by_set: dict[str, dict[str, Any]] = {}
     for line in lines:
         by_set.setdefault(line["set"], {})[line["fit"]] = line
-    complete: dict[str, Fits] = {
-        name: [fits[fit] for fit in FITS]
-        for name, fits in sorted(by_set.items())
-        if fits.keys() >= set(FITS)
-    }
-    heads = [("set", "rows"), *(_heads(text) for text in (*SCORES.values(), "verdict", "CPU s"))]
-    cells = [cell for head in heads for cell in head]
-    rows = [f"| {' | '.join(cells)} |", "|---" * len(cells) + "|"]
-    for name, fits in complete.items():
+    parts = []
+    for task, names in FITS.items():
+        complete = {
+            name: [fits[fit] for fit in names]
+            for name, fits in sorted(by_set.items())
+            if fits.keys() >= names.keys() and ("sigma" in fits["default"]) == (task == "numbers")
+        }
+        parts += [*_table(complete, list(names.values())), ""]
+        parts += [*_means(task, list(complete.values()), list(names.values())), ""]
+    return "\n".join(parts)
+
+
+def _table(sets: dict[str, Fits], names: list[str]) -> list[str]:
+    heads = ["set", "rows"]
+    for text in (*SCORES.values(), "verdict", "CPU s"):
+        heads += [f"{text}: {names[0]}", *names[1:]]
+    rows = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    for name, fits in sets.items():
         cells = [arrive.cell(fit.get(key), form) for key, form in FORMS.items() for fit in fits]
         cells += [fit["tier"] for fit in fits] + [f"{fit['seconds']:.0f}" for fit in fits]
-        rows.append(f"| {name} | {fits[0]['n']} | {' | '.join(cells)} |")
-    for task in ("numbers", "labels"):
-        of_task = [
-            fits for fits in complete.values() if ("sigma" in fits[0]) == (task == "numbers")
-        ]
-        rows += ["", *_summary(task, of_task)]
-    return "\n".join([*rows, ""])
+        chosen = f" ({'soft' if fits[-1]['is_soft'] else 'hard'})" if "auto" in names else ""
+        rows.append(f"| {name}{chosen} | {fits[0]['n']} | {' | '.join(cells)} |")
+    return rows
 
 
-def _heads(text: str) -> list[str]:
-    first, *others = NAMES.values()
-    return [f"{text}: {first}", *others]
-
-
-def _summary(task: str, sets: list[Fits]) -> list[str]:
-    """Return a line per kind of fit."""
+def _means(task: str, sets: list[Fits], names: list[str]) -> list[str]:
+    """Return a line per kind of fit, and on how many sets it is ahead of hard rules."""
     rows = [f"Means over {len(sets)} sets with {task}:", ""]
-    for i, name in enumerate(NAMES.values()):
+    for i, name in enumerate(names):
         error, density = (
             float(np.mean([fits[i][key] for fits in sets])) for key in ("error", "log_density")
         )
         lower = sum(fits[i]["error"] < fits[0]["error"] for fits in sets)
         higher = sum(fits[i]["log_density"] > fits[0]["log_density"] for fits in sets)
-        words = f"error {error:.4f}, log density {density:.3f}"
-        ahead = f"; lower on {lower}, and higher on {higher}" if i else ""
-        rows.append(f"- {name}: {words}{ahead}")
+        on = [f" (lower on {lower})", f" (higher on {higher})"] if i else ["", ""]
+        rows.append(f"- {name}: error {error:.4f}{on[0]}, log density {density:.3f}{on[1]}")
     return rows
 
 

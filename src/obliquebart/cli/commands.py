@@ -152,7 +152,7 @@ def fit(
             show_default="sparse",
         ),
     ] = None,
-    soft: Soft = DEFAULTS.soft,
+    soft: Soft = False,
     random_state: Annotated[
         int | None, typer.Option("--random-state", "--seed", help="Seed; makes runs repeatable.")
     ] = None,

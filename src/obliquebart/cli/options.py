@@ -45,7 +45,11 @@ NDraws = Annotated[
 ]
 Soft = Annotated[
     bool,
-    typer.Option("--soft", help="Soft rules, for smooth functions; not for counts."),
+    typer.Option(
+        "--soft",
+        help="Soft rules, for smooth functions; not for counts. With --set soft=auto, short fits "
+        "decide.",
+    ),
 ]
 Jobs = Annotated[
     int, typer.Option("--n-jobs", "-j", help="Threads; -1 for all cores. Never changes results.")

@@ -33,6 +33,7 @@ from obliquebart.likelihood import Likelihood
 from obliquebart.model.directions import core_directions, grid_of, warn_of_unused
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
+    MOST_ROWS_OF_AUTO,
     CheckedHyperparameters,
     Hyperparameters,
     RunLength,
@@ -225,13 +226,15 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
             limit = TimeLimit.after(check_number("max_seconds", max_seconds, 0, math.inf))
         target_name = check_target_name(target_name, y)
         parameters, length = self._checked_parameters()
-        check_device(self.device, on_cluster=is_dask(X), is_soft=parameters.soft)
+        check_device(self.device, on_cluster=is_dask(X), is_soft=parameters.soft is True)
         read = self._read(parameters, X, y, sample_weight)
         encoding, problem = read.encoding, read.problem
         directions = core_directions(parameters.directions, encoding)
         warn_of_unused(directions, encoding)
-        parameters = replace(parameters, core_directions=directions)
         outcome = problem.outcome
+        parameters = replace(parameters, core_directions=directions)
+        if parameters.soft == "auto" and not self._may_be_soft(problem):
+            parameters = replace(parameters, soft=False)
         class_weights = self._class_weights(outcome)
         seconds = None
         if outcome.constant:
@@ -371,6 +374,21 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
     def _differences(self, read: ReadData) -> list[str]:
         """Return the names of the arguments of `fit` that differ from those now."""
         return differences(self._fitted.fingerprint, read.problem.fingerprint())
+
+    def _may_be_soft(self, problem: TrainingProblem) -> bool:
+        """Say whether soft="auto" has a choice. Labels have no noise to estimate."""
+        return (
+            problem.outcome.likelihood.task in ("regression", "survival")
+            and self.device != "cuda"
+            and not is_placed(problem)
+            and problem.table.n_rows <= MOST_ROWS_OF_AUTO
+        )
+
+    @property
+    def soft_(self) -> bool:
+        """Whether the rules of the fitted trees are soft."""
+        check_is_fitted(self)
+        return any("soft" in posterior.settings for posterior in self._fitted.posteriors)
 
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
         self._fitted = fitted

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart import _core
 from obliquebart.causal.arviz import effects_to_arviz
 from obliquebart.causal.design import (
     CausalDesign,
@@ -25,6 +24,7 @@ from obliquebart.estimators.causal_reading import FITS, CausalReading, TreatedOu
 from obliquebart.estimators.causal_rows import documented
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
+from obliquebart.estimators.running import NoiseFits
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.likelihood.causal import WithEffects
 from obliquebart.model.calibration import calibrate
@@ -158,7 +158,7 @@ class ObliqueBARTCausal(CausalChecks, CausalReading):
         n_chains: int = LENGTH.n_chains,
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
-        soft: bool = DEFAULTS.soft,
+        soft: bool | Literal["auto"] = DEFAULTS.soft,
         alpha: float = DEFAULTS.alpha,
         beta: float = DEFAULTS.beta,
         k: float = DEFAULTS.k,
@@ -286,7 +286,7 @@ class ObliqueBARTCausal(CausalChecks, CausalReading):
 
     def _noise_fits(
         self, parameters: CheckedHyperparameters, problem: TrainingProblem
-    ) -> tuple[TrainingProblem, list[_core.Settings]]:
+    ) -> NoiseFits:
         """Short fits have the doses as columns."""
         outcome = problem.outcome
         doses = np.stack(outcome.more)

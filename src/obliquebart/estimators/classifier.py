@@ -159,7 +159,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
         directions: Any = DEFAULTS.directions,
-        soft: bool = DEFAULTS.soft,
+        soft: bool | Literal["auto"] = DEFAULTS.soft,
         multiclass: Literal["joint", "one_vs_rest"] = "joint",
         link: Literal["probit", "logit"] = "probit",
         alpha: float = DEFAULTS.alpha,

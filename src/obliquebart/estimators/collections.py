@@ -43,7 +43,7 @@ def read_collection(
     """Check and encode the arguments of `fit`, and leave the rows on the workers."""
     if grid_of(parameters.directions) is not None:
         raise TypeError("directions=Patch(...) needs the whole table in memory: pass X.compute().")
-    if parameters.soft:
+    if parameters.soft is True:
         raise TypeError(
             "soft=True needs the whole table in memory: pass X.compute(), or use soft=False."
         )

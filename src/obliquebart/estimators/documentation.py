@@ -9,6 +9,7 @@ from obliquebart.model.parameters import (
     AUTO_SECONDS,
     DF_RANGE,
     FEWEST_CLASS_DRAWS,
+    MOST_ROWS_OF_AUTO,
     NU_RANGE,
     PLAIN_NU,
     PRESETS,
@@ -44,10 +45,12 @@ directions : None, Sparse, Axis, Signs, Groups, Patch, or a list of them
     Which directions φ a rule may have: classes of `obliquebart.directions`. ``Patch`` is for
     images and curves, and then X may also be an array of shape (n, height, width), with channels
     at the end, if any. A list is a mixture, whose weights are learned. None is ``Sparse()``.
-soft : bool
+soft : bool or "auto"
     Soft rules, for smooth f: rows near the cut of a continuous rule go both ways, in shares that
     change smoothly across it, and how wide that is is learned. It takes more time, and runs on the
-    processor. See ``docs/howto/soft.md``.
+    processor. "auto" compares both on the held-out rows of short fits and takes soft rules if they
+    pay; with labels, with more than {MOST_ROWS_OF_AUTO:,} rows, with ``device="cuda"`` and for a
+    Dask collection it is False. `soft_` says what was used. See ``docs/howto/soft.md``.
 alpha, beta : float
     A node at depth d splits with prior probability alpha (1 + d)^-beta.
 nu : float or None

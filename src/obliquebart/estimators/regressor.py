@@ -112,7 +112,7 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
         directions: Any = DEFAULTS.directions,
-        soft: bool = DEFAULTS.soft,
+        soft: bool | Literal["auto"] = DEFAULTS.soft,
         alpha: float = DEFAULTS.alpha,
         beta: float = DEFAULTS.beta,
         k: float = DEFAULTS.k,

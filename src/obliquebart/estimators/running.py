@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Literal
 
@@ -30,6 +31,8 @@ from obliquebart.sampling.remote import release
 from obliquebart.sampling.run import Run, RunRequest, new_seed, require_run_memory
 from obliquebart.validation import check_seed, effective_jobs
 
+# What short fits are given: data, and priors to try.
+NoiseFits = tuple[TrainingProblem, list[_core.Settings]]
 # The share of `max_seconds` for estimating the noise; without an estimate the prior is vague.
 NOISE_SHARE = 0.25
 
@@ -105,13 +108,16 @@ class Running(Judging):
     ) -> _core.Settings:
         """Return the settings of one posterior, after estimating the noise if necessary."""
         outcome, noise = problem.outcome, None
-        if outcome.likelihood.wants_noise(parameters):
-            noise = self._estimate_noise(*self._noise_fits(parameters, problem), limit)
-        return calibrate(parameters, outcome, problem.table.p_cont, noise)
+        wants_noise = outcome.likelihood.wants_noise(parameters)
+        if wants_noise or parameters.soft == "auto":
+            parameters, noise = self._ask_short_fits(
+                parameters, lambda each: self._noise_fits(each, problem), limit
+            )
+        return calibrate(parameters, outcome, problem.table.p_cont, noise if wants_noise else None)
 
     def _noise_fits(
         self, parameters: CheckedHyperparameters, problem: TrainingProblem
-    ) -> tuple[TrainingProblem, list[_core.Settings]]:
+    ) -> NoiseFits:
         """Return what the short fits that estimate the noise are given: data, and priors to try."""
         given, outcome = parameters.noise_df, problem.outcome
         simple = replace(outcome, likelihood=outcome.likelihood.when_estimating)
@@ -120,11 +126,20 @@ class Running(Judging):
             for df in (tails_to_try(problem.table.n_rows) if given is None else (given,))
         ]
 
-    def _estimate_noise(
-        self, problem: TrainingProblem, priors: list[_core.Settings], limit: TimeLimit | None
-    ) -> NoiseEstimate | None:
+    def _ask_short_fits(
+        self,
+        parameters: CheckedHyperparameters,
+        fits: Callable[[CheckedHyperparameters], NoiseFits],
+        limit: TimeLimit | None,
+    ) -> tuple[CheckedHyperparameters, NoiseEstimate | None]:
+        """Return an estimate of the noise, and the parameters with the rules to use."""
         seconds = None if limit is None else NOISE_SHARE * limit.seconds_left
-        return estimate_noise(problem, priors, self.n_jobs, seconds)
+        if parameters.soft != "auto":
+            return parameters, estimate_noise(*fits(parameters), self.n_jobs, seconds)
+        problem, hard = fits(replace(parameters, soft=False))
+        _, soft = fits(replace(parameters, soft=True))
+        noise = estimate_noise(problem, hard, self.n_jobs, seconds, soft)
+        return replace(parameters, soft=noise is not None and noise.is_soft), noise
 
     def _continue(self, problem: TrainingProblem, n_draws: int) -> Sampled:
         """Return the posteriors with more draws of the same chains."""

@@ -16,6 +16,7 @@ from obliquebart.estimators.arguments import RandomState
 from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
+from obliquebart.estimators.running import NoiseFits
 from obliquebart.estimators.simulating import Simulating
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.model.calibration import calibrate
@@ -141,7 +142,7 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
         directions: Any = DEFAULTS.directions,
-        soft: bool = DEFAULTS.soft,
+        soft: bool | Literal["auto"] = DEFAULTS.soft,
         alpha: float = DEFAULTS.alpha,
         beta: float = DEFAULTS.beta,
         k: float = DEFAULTS.k,
@@ -181,14 +182,15 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         outcome, p_cont = problem.outcome, problem.table.p_cont
         names = DISTRIBUTIONS if self.distribution == "auto" else (self.distribution,)
         outcomes = {name: replace(outcome, likelihood=LIKELIHOODS[name]) for name in names}
-        noise = None
-        if len(names) > 1 or outcome.likelihood.wants_noise(parameters):
-            priors = [calibrate(parameters, each, p_cont) for each in outcomes.values()]
-            noise = self._estimate_noise(problem, priors, limit)
+        noise, wants_noise = None, outcome.likelihood.wants_noise(parameters)
+        if len(names) > 1 or wants_noise or parameters.soft == "auto":
+
+            def fits(parameters: CheckedHyperparameters) -> NoiseFits:
+                return problem, [calibrate(parameters, each, p_cont) for each in outcomes.values()]
+
+            parameters, noise = self._ask_short_fits(parameters, fits, limit)
         chosen = outcomes[names[0] if noise is None else noise.likelihood]
-        if not outcome.likelihood.wants_noise(parameters):
-            noise = None
-        return calibrate(parameters, chosen, p_cont, noise)
+        return calibrate(parameters, chosen, p_cont, noise if wants_noise else None)
 
     def _set_fitted(self, fitted: Fitted) -> ObliqueBARTSurvival:
         super()._set_fitted(fitted)

@@ -80,7 +80,7 @@ def _theta_prior(parameters: CheckedHyperparameters, p_cont: int) -> dict[str, A
 
 def _width_prior(parameters: CheckedHyperparameters) -> dict[str, Any]:
     """Return the prior of the widths of soft rules; nothing for hard ones."""
-    if not parameters.soft:
+    if parameters.soft is not True:
         return {}
     return {
         "soft": True,

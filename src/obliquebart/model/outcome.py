@@ -49,7 +49,7 @@ class Outcome:
 
 
 class NoiseEstimate(NamedTuple):
-    """Noise around f, in the engine's units."""
+    """What short fits say about a table: the noise around f, in the engine's units, and rules."""
 
     sigma: float
     """The scale of a row of weight one; with normal noise the standard deviation."""
@@ -57,6 +57,8 @@ class NoiseEstimate(NamedTuple):
     """Degrees of freedom of Student's t; infinite for normal noise."""
     likelihood: str = ""
     """Name of the likelihood whose noise it is."""
+    is_soft: bool = False
+    """Whether it is that of short fits with soft rules."""
 
 
 def require_scale(source: str, what: str, ratio: float, outcome: Outcome) -> None:

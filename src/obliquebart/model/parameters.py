@@ -59,6 +59,9 @@ EFFECT_LEVEL_SD = 0.0
 # tails are heavy on both sides, so that rules may be nearly hard or nearly linear without a scale
 # that is learned.
 WIDTH_SCALE = 0.3
+# With more rows, soft="auto" is False: soft rules take ten times as long, and as f is known better
+# its steps are smaller.
+MOST_ROWS_OF_AUTO = 4000
 
 # What does not belong to the model: which columns are categories, what becomes of dates, and
 # whether a fit shows progress.
@@ -182,8 +185,9 @@ class Hyperparameters:
     # In place of `rules`: other priors of phi, for images, curves and groups of columns.
     directions: Direction | Sequence[Direction] | None = None
     # Whether rows near the cut of a continuous rule go both ways, in shares (LY): sums of steps are
-    # jagged where f is smooth. Off, because it costs time and f is not smooth in all tables.
-    soft: bool = False
+    # jagged where f is smooth. Off, because it costs time and f is not smooth in all tables; "auto"
+    # lets short fits decide.
+    soft: bool | Auto = False
     feature_scaling: str | None = None
     p_change: float | None = None
     p_perturb: float | None = None
@@ -404,14 +408,15 @@ def _check_rules(
     return rules, components
 
 
-def _check_soft(soft: Any, prior: str) -> bool:
+def _check_soft(soft: Any, prior: str) -> bool | Auto:
     given = bool(soft) if isinstance(soft, np.bool_) else soft
-    is_soft: bool = check_choice("soft", given, (False, True))
-    if is_soft and prior == "paper":
+    chosen: bool | Auto = check_choice("soft", given, (False, True, "auto"))
+    if chosen and prior == "paper":
+        shown = '"auto"' if chosen == "auto" else chosen
         raise ValueError(
-            'prior="paper" has hard rules: leave soft=True out, or use prior="default".'
+            f'prior="paper" has hard rules: leave soft={shown} out, or use prior="default".'
         )
-    return is_soft
+    return chosen
 
 
 def _check_df(value: float | None, noise: str) -> float | None:

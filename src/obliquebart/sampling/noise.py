@@ -44,6 +44,8 @@ FEWEST_ROWS_FOR_TAILS = 250
 # Tails that fit the outcomes better must not cost predictions: how much larger their mean squared
 # error may be than the least.
 ERROR_TOLERANCE = 0.05
+# Soft rules take longer, and are chosen if the mean log density of outcomes is higher by more.
+LEAST_GAIN = 0.01
 # The posterior of f is wider than its error where f is smooth, as sums of trees are not: then the
 # most likely noise is less than the true one, and chains with so little noise hardly move.
 SMALLEST_SHARE = 0.5
@@ -89,34 +91,53 @@ class _Candidate(NamedTuple):
     log_density: float
     error: float  # mean squared
 
+    def pays_against(self, other: _Candidate) -> bool:
+        """Whether this one is better by enough to take longer."""
+        is_likelier = self.log_density > other.log_density + LEAST_GAIN
+        return is_likelier and self.error <= (1.0 + ERROR_TOLERANCE) * other.error
+
 
 def estimate_noise(
     problem: TrainingProblem,
     priors: Sequence[_core.Settings],
     n_jobs: int | None = None,
     seconds: float | None = None,
+    soft_priors: Sequence[_core.Settings] = (),
 ) -> NoiseEstimate | None:
     """Estimate the noise of a regression.
 
     The settings differ in the tails of the noise and have a loose prior of sigma. Among those whose
-    predictions are about the best, the one that makes unseen outcomes most likely is chosen. The
-    result is None if there are too few rows or not enough seconds. Without a time limit the same
-    data give the same estimate.
+    predictions are about the best, the one that makes unseen outcomes most likely is chosen. If
+    there are the same settings with soft rules, these are tried for the tails that were chosen, and
+    taken if they pay. The result is None if there are too few rows or not enough seconds. Without a
+    time limit the same data give the same estimate.
     """
     fitter = _ShortFits(problem, n_jobs, None if seconds is None else time.monotonic() + seconds)
-    candidates = []
+    candidates: list[_Candidate] = []
     for settings in priors:
-        unseen = fitter.predict_folds(settings)
-        if unseen is None:
+        candidate = _try(fitter, settings)
+        if candidate is None:
             return None
-        df = settings.more.get("df", math.inf)
-        log_density, sigma = _most_likely_scale(unseen, LIKELIHOODS[settings.likelihood], df)
-        error = float(np.mean(unseen.errors**2))
-        noise = NoiseEstimate(sigma, df, settings.likelihood)
-        candidates.append(_Candidate(noise, log_density, error))
+        candidates.append(candidate)
     least = min(candidate.error for candidate in candidates)
     good = [one for one in candidates if one.error <= (1.0 + ERROR_TOLERANCE) * least]
-    return max(good, key=lambda one: one.log_density).noise
+    chosen = max(good, key=lambda one: one.log_density)
+    if soft_priors:
+        soft = _try(fitter, soft_priors[candidates.index(chosen)])
+        if soft is not None and soft.pays_against(chosen):
+            return soft.noise
+    return chosen.noise
+
+
+def _try(fitter: _ShortFits, settings: _core.Settings) -> _Candidate | None:
+    """Return how well short fits predict; None if there are not enough rows or time."""
+    unseen = fitter.predict_folds(settings)
+    if unseen is None:
+        return None
+    df = settings.more.get("df", math.inf)
+    log_density, sigma = _most_likely_scale(unseen, LIKELIHOODS[settings.likelihood], df)
+    noise = NoiseEstimate(sigma, df, settings.likelihood, is_soft=settings.soft)
+    return _Candidate(noise, log_density, float(np.mean(unseen.errors**2)))
 
 
 class _ShortFits(NamedTuple):

@@ -32,6 +32,14 @@ def test_the_model_has_soft_rules(table, tmp_path, option):
     assert load(path).soft is False
 
 
+def test_short_fits_can_choose(table, tmp_path):
+    path = tmp_path / "m.obart"
+    words = ("fit", table, "-t", "y", "-d", "n", "-d", "treated", *QUICK)
+    run(*words, "--set", "soft=auto", "-o", path)
+    assert load(path).soft == "auto"
+    assert load(path).soft_
+
+
 def test_effects_can_be_soft(table, tmp_path):
     path = tmp_path / "m.obart"
     run("fit", table, "-t", "y", "-d", "n", "--treatment", "treated", "--soft", *QUICK, "-o", path)

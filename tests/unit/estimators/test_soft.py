@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from functools import cache
 
@@ -19,12 +20,14 @@ from obliquebart import (
     load,
 )
 from obliquebart.directions import Axis, Sparse
-from obliquebart.estimators import running
+from obliquebart.estimators import base, running
 from obliquebart.explain.trees import Split, walk
 from obliquebart.model import parameters
+from obliquebart.model.outcome import NoiseEstimate
 from obliquebart.model.parameters import RUN_LENGTHS, SweepCost
 from obliquebart.posterior import rounds
 from obliquebart.posterior.convergence import Convergence
+from obliquebart.sampling.noise import estimate_noise
 
 SHORT = {"n_trees": 15, "n_burn": 60, "n_draws": 25, "n_chains": 2, "random_state": 0}
 PLAIN_NOISE = {"nu": 3.0, "sigma_quantile": 0.9}
@@ -147,6 +150,55 @@ def test_short_fits_that_estimate_the_noise_are_soft(monkeypatch):
     assert [prior.soft for prior in seen] == [True] * 3
     ObliqueBARTRegressor(**SHORT).fit(X, y)
     assert not seen[-1].soft
+
+
+@pytest.mark.parametrize("is_soft", [False, True])
+@pytest.mark.parametrize("parameters", [{}, {"sigma": 0.3}, {"noise": "varying"}])
+def test_short_fits_choose_the_rules(monkeypatch, parameters, is_soft):
+    X, y = waves()
+    chosen = ObliqueBARTRegressor(**SHORT, soft=is_soft, **parameters).fit(X, y)
+
+    def estimate(problem, priors, n_jobs, seconds, soft_priors):
+        assert [prior.soft for prior in (*priors, *soft_priors)] == [False, True]
+        return estimate_noise(problem, soft_priors if is_soft else priors, n_jobs, seconds)
+
+    monkeypatch.setattr(running, "estimate_noise", estimate)
+    model = ObliqueBARTRegressor(**SHORT, soft="auto", **parameters).fit(X, y)
+    assert model.soft_ is is_soft
+    assert model.soft == "auto"
+    np.testing.assert_array_equal(model.predict(X), chosen.predict(X))
+
+
+def test_short_fits_choose_the_rules_of_other_outcomes(monkeypatch, tmp_path):
+    def estimate(_, priors, _jobs, _seconds, soft_priors):
+        seen.append([prior.soft for prior in (*priors, *soft_priors)])
+        return NoiseEstimate(0.3, math.inf, priors[0].likelihood, is_soft=True)
+
+    monkeypatch.setattr(running, "estimate_noise", estimate)
+    X, y = waves()
+    times = pd.DataFrame({"event": np.arange(len(X)) % 3 > 0, "time": np.exp(y)})
+    seen: list[list[bool]] = []
+    survival = ObliqueBARTSurvival(**SHORT, soft="auto").fit(X, times)
+    causal = ObliqueBARTCausal(**SHORT, soft="auto", propensity=None)
+    causal.fit(X, y, np.arange(len(X)) % 2)
+    assert survival.soft_
+    assert causal.soft_
+    assert seen == [[False, False, True, True], [False, True]]
+    causal.save(tmp_path / "m.obart")
+    again = load(tmp_path / "m.obart")
+    assert (again.soft, again.soft_) == ("auto", True)
+
+
+def test_rules_are_hard_where_short_fits_have_no_choice(monkeypatch, tmp_path):
+    X, y = waves()
+    model = ObliqueBARTClassifier(**SHORT, soft="auto").fit(X, y > 0)
+    assert not model.soft_
+    model.save(tmp_path / "m.obart")
+    assert load(tmp_path / "m.obart").soft == "auto"
+    monkeypatch.setattr(base, "MOST_ROWS_OF_AUTO", len(X) - 1)
+    assert not ObliqueBARTRegressor(**SHORT, soft="auto").fit(X, y).soft_
+    with pytest.raises(ValueError, match='leave soft="auto" out'):
+        ObliqueBARTRegressor(**SHORT, soft="auto", prior="paper").fit(X, y)
 
 
 def test_a_constant_outcome():

@@ -215,3 +215,68 @@ def test_who_says_how_large_the_noise_is_needs_no_estimate(parameters, wanted):
 def test_degrees_of_freedom_are_even(df):
     with pytest.raises(ValueError, match="noise_df"):
         Hyperparameters(noise_df=df).validated()
+
+
+def soft_priors_of(problem, **parameters):
+    return priors_of(problem, (math.inf,), n_trees=20, soft=True, **parameters)
+
+
+def test_soft_rules_are_chosen_where_they_pay():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(-1, 1, (120, 2))
+    problem = make_problem(np.sin(3 * x[:, 0]) + 0.02 * rng.normal(size=120), x)
+    hard = priors_of(problem, (math.inf,), n_trees=20)
+    found = estimate_noise(problem, hard, 1, None, soft_priors_of(problem))
+    assert found.is_soft
+    assert found == estimate_noise(problem, soft_priors_of(problem), 1)
+    assert not estimate_noise(problem, hard, 1).is_soft
+
+
+@pytest.mark.parametrize(
+    ("gain", "error", "expected"), [(0.02, 1.0, True), (0.005, 1.0, False), (0.5, 1.1, False)]
+)
+def test_soft_rules_must_gain_enough(monkeypatch, gain, error, expected):
+    """They must make outcomes likelier by a margin, and must not cost predictions."""
+    x = np.linspace(-1, 1, 40)[:, None]
+    problem = make_problem(x[:, 0], x)
+
+    def tried(_, settings):
+        noise = NoiseEstimate(0.5, math.inf, settings.likelihood, settings.soft)
+        return module._Candidate(noise, gain * settings.soft, 1 + (error - 1) * settings.soft)
+
+    monkeypatch.setattr(module, "_try", tried)
+    hard = priors_of(problem, (math.inf,), n_trees=20)
+    found = estimate_noise(problem, hard, 1, None, soft_priors_of(problem))
+    assert found.is_soft == expected
+
+
+def test_soft_rules_have_the_tails_that_were_chosen(monkeypatch):
+    x = np.linspace(-1, 1, 40)[:, None]
+    problem = make_problem(x[:, 0], x)
+    seen = []
+
+    def tried(_, settings):
+        df = settings.more.get("df", math.inf)
+        seen.append((df, settings.soft))
+        noise = NoiseEstimate(0.5, df, settings.likelihood, settings.soft)
+        return module._Candidate(noise, float(df == 10.0), 1.0)
+
+    monkeypatch.setattr(module, "_try", tried)
+    soft = priors_of(problem, soft=True)
+    assert estimate_noise(problem, priors_of(problem), 1, None, soft).df == 10.0
+    assert seen == [(6.0, False), (10.0, False), (math.inf, False), (10.0, True)]
+
+
+def test_no_time_left_for_soft_rules(monkeypatch):
+    x = np.linspace(-1, 1, 40)[:, None]
+    problem = make_problem(x[:, 0], x)
+
+    def tried(_, settings):
+        noise = NoiseEstimate(0.5, math.inf, settings.likelihood)
+        return None if settings.soft else module._Candidate(noise, 0.0, 1.0)
+
+    monkeypatch.setattr(module, "_try", tried)
+    hard = priors_of(problem, (math.inf,), n_trees=20)
+    found = estimate_noise(problem, hard, 1, None, soft_priors_of(problem))
+    assert found is not None
+    assert not found.is_soft
