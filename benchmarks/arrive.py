@@ -40,7 +40,7 @@ RESULTS = Path(__file__).parent / "results" / "arrive.jsonl"
 TABLES = Path(__file__).parents[1] / "docs" / "_generated" / "arrive.md"
 LONG = {"n_burn": 10_000, "n_draws": 500, "n_thin": 20}
 BEFORE = {
-    "regression": {"nu": 3.0, "sigma_quantile": 0.99, "n_burn": 500, "n_draws": 500},
+    "regression": {"nu": 3.0, "sigma_quantile": 0.99, "n_burn": 500, "n_draws": 500, "soft": False},
     "classification": {"n_burn": 1000, "n_draws": 500},
 }
 FITS = ("default", "long", "before")
@@ -107,7 +107,7 @@ def measure(task: tuple[Path, str, str, float]) -> dict[str, Any] | None:
         "long": LONG,
         "before": BEFORE[dataset.task],
         "soft": {"soft": True},
-        "auto": {"soft": "auto"},
+        "hard": {"soft": False},
     }
     model = estimator(
         random_state=0,

@@ -1,7 +1,8 @@
 """Do 90% intervals of f(x) and of outcomes hold 90%, where the truth is known?
 
 Five functions of ten uniform columns, normal noise of 0.05, 0.3 and 1 times the standard deviation
-of the function, 300 and 3,000 rows; default fits, and default fits with soft rules; 1,000 new rows.
+of the function, 300 and 3,000 rows; fits with hard rules, with soft ones, and default ones, for
+which short fits choose between both; 1,000 new rows.
 
     python benchmarks/intervals.py [--rules hard soft] [--sizes 300] [--workers 16] [--out FILE]
     python benchmarks/intervals.py --report
@@ -59,7 +60,7 @@ FUNCTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 }
 NOISES = (0.05, 0.3, 1.0)
 SIZES = (300, 3000)
-RULES = ("hard", "soft")
+RULES: dict[str, Any] = {"hard": False, "soft": True, "chosen": "auto"}
 
 
 def measure(task: tuple[str, float, int, str]) -> dict[str, Any]:
@@ -70,7 +71,7 @@ def measure(task: tuple[str, float, int, str]) -> dict[str, Any]:
     f = FUNCTIONS[name](x)
     sd = f.std()
     y = f + noise * sd * rng.normal(size=len(f))
-    model = ObliqueBARTRegressor(soft=rules == "soft", random_state=0, n_jobs=1)
+    model = ObliqueBARTRegressor(soft=RULES[rules], random_state=0, n_jobs=1)
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -86,6 +87,7 @@ def measure(task: tuple[str, float, int, str]) -> dict[str, Any]:
         "noise": noise,
         "n": n,
         "rules": rules,
+        "is_soft": model.soft_,
         "f": held["mean"],
         "outcome": held["outcome"],
         "error": float(np.sqrt(np.mean((model.predict(new) - f[n:]) ** 2)) / sd),
@@ -104,9 +106,12 @@ def report(lines: list[dict[str, Any]]) -> str:
     ]
     order = ("function", "n", "noise", "rules")
     for line in sorted(lines, key=lambda one: [one[name] for name in order]):
+        rules = line["rules"]
+        if rules == "chosen":
+            rules += ", soft" if line["is_soft"] else ", hard"
         tails = "normal" if line["df"] is None else f"t, {line['df']:.0f}"
         rows.append(
-            f"| {line['function']} | {line['noise']} | {line['n']:,} | {line['rules']} "
+            f"| {line['function']} | {line['noise']} | {line['n']:,} | {rules} "
             f"| {line['f']:.3f} | {line['outcome']:.3f} | {line['error']:.3f} "
             f"| {line['sigma']:.3f} | {tails} | {line['n_sweeps']:,} | {line['seconds']:.0f} |"
         )

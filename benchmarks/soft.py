@@ -2,7 +2,7 @@
 
 A quarter of the training rows of the first split of each set is held out, as by arrive.py (its test
 rows are not used), and predicted by the default model with hard rules, with soft ones, and, for
-numbers, with those that short fits choose.
+numbers, with those that short fits choose, which is the default.
 
     python benchmarks/soft.py --data FOLDER [--sets mpg servo] [--workers 2] [--seconds 600]
     python benchmarks/soft.py --report
@@ -31,8 +31,8 @@ RESULTS = arrive.RESULTS.with_name("soft.jsonl")
 TABLE = arrive.TABLES.with_name("soft.md")
 # With labels, soft="auto" is False.
 FITS = {
-    "numbers": {"default": "hard", "soft": "soft", "auto": "auto"},
-    "labels": {"default": "hard", "soft": "soft"},
+    "numbers": {"hard": "hard", "soft": "soft", "default": "auto"},
+    "labels": {"hard": "hard", "soft": "soft"},
 }
 TASKS = {"regression": "numbers", "classification": "labels"}
 FORMS = {"error": ".4f", "log_density": ".3f", "coverage": ".3f"}
@@ -86,7 +86,7 @@ def report(lines: list[dict[str, Any]]) -> str:
         complete = {
             name: [fits[fit] for fit in names]
             for name, fits in sorted(by_set.items())
-            if fits.keys() >= names.keys() and ("sigma" in fits["default"]) == (task == "numbers")
+            if fits.keys() >= names.keys() and ("sigma" in fits["hard"]) == (task == "numbers")
         }
         parts += [*_table(complete, list(names.values())), ""]
         parts += [*_means(task, list(complete.values()), list(names.values())), ""]

@@ -109,10 +109,11 @@ REGRESSIONS |= {
         None,
     ),
 }
-# With noise that is estimated first.
+# With noise that is estimated first, and perhaps rules that are chosen.
 ESTIMATED: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
-    "estimated noise": ({}, X, None),
-    "estimated noise, weights": ({}, with_missing(X), WEIGHTS),
+    "estimated noise": ({"soft": False}, X, None),
+    "estimated noise, weights": ({"soft": False}, with_missing(X), WEIGHTS),
+    "chosen rules": ({}, X, None),
 }
 # With Student's t noise.
 STUDENT_T: dict[str, tuple[dict[str, Any], np.ndarray, np.ndarray | None]] = {
@@ -310,7 +311,7 @@ def make_model(name: str, n_jobs: int | None = None) -> tuple[Any, np.ndarray, n
         return model, x, outcome(x), weights
     if name in VARYING:
         parameters, x, weights = VARYING[name]
-        parameters = {**SHORT, **parameters, "noise": "varying"}
+        parameters = {**SHORT, **parameters, "noise": "varying", "soft": False}
         return ObliqueBARTRegressor(**parameters, n_jobs=n_jobs), x, outcome(x), weights
     if name in LEARNED_TAILS:
         parameters, x, weights = LEARNED_TAILS[name]
@@ -383,7 +384,8 @@ def test_draws_are_those_recorded(name):
 @pytest.mark.parametrize(
     "name",
     [
-        *("default", "large table", "two classes", "estimated noise", "Student's t, large table"),
+        *("default", "large table", "two classes", "estimated noise", "chosen rules"),
+        "Student's t, large table",
         *("mixture", "patches, large table", "soft", "soft, large table"),
         *("counts", "counts, large table", "softmax, large table"),
         *("learned tails, large table", "ordered classes, large table"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import math
 import os
 import resource
 import shutil
@@ -24,8 +25,10 @@ from obliquebart import (
     ObliqueBARTClassifier,
     ObliqueBARTRegressor,
 )
+from obliquebart.estimators import running
 from obliquebart.files import checkpoint, container, model_file
 from obliquebart.files.container import Contents
+from obliquebart.model.outcome import NoiseEstimate
 from obliquebart.sampling import run
 from obliquebart.sampling.progress import FitProgress
 
@@ -170,6 +173,19 @@ def test_more_time_goes_on_from_the_checkpoint(data, path):
     assert 0 < sum(filter(None, sweeps_in(path))) < 2 * 2400
     model.fit(*data, checkpoint=path)
     assert bytes_of(model) == bytes_of(undisturbed)
+
+
+@pytest.mark.parametrize("estimate", [None, NoiseEstimate(0.2, math.inf, "gaussian", True)])
+def test_short_fits_are_not_repeated(data, path, monkeypatch, estimate):
+    """With another time limit they might say something else: what they said is in the file."""
+    said = iter([estimate])
+    monkeypatch.setattr(running, "estimate_noise", lambda *_: next(said))
+    model = ObliqueBARTRegressor(**SMALL).fit(*data, checkpoint=path)
+    again = ObliqueBARTRegressor(**SMALL).fit(*data, checkpoint=path)
+    assert again.soft_ == (estimate is not None)
+    assert bytes_of(again) == bytes_of(model)
+    with pytest.raises(ModelFileError, match="different settings"):
+        ObliqueBARTRegressor(**SMALL, soft=estimate is None).fit(*data, checkpoint=path)
 
 
 def test_a_round_that_is_not_of_this_fit_is_refused(data, path):

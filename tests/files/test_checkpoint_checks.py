@@ -45,6 +45,9 @@ HEADERS = {
     "settings": (("identity", "priors"), None, "different settings .it is damaged"),
     "no settings": (("identity", "priors"), [], "different settings .it is damaged"),
     "length": (("identity", "n_burn"), 6, "made with n_burn=6, not 5"),
+    "more estimates": (("identity", "estimates"), [None] * 2, "made with estimates="),
+    "no estimates": (("identity", "estimates"), None, "estimates"),
+    "another estimate": (("identity", "estimates"), [{"sigma": 1.0}], "with other fields"),
 }
 
 
@@ -101,3 +104,26 @@ def test_a_chain_looks_at_the_clock_less_often_if_sweeps_are_fast(monkeypatch):
     assert recorder.stage(0) == 1
     # Once, after a minute; the minute then begins again.
     assert written == [((0, 1, "chain"), {"write": True})]
+
+
+ESTIMATE = {"sigma": 0.5, "df": None, "likelihood": "gaussian", "is_soft": False}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        *({"sigma": sigma} for sigma in (0.0, -1.0, "1", None, True)),
+        *({"df": -6.0}, {"df": 6}, {"df": "6"}),
+        *({"likelihood": "no such"}, {"likelihood": ["gaussian"]}, {"is_soft": 1}),
+    ],
+    ids=str,
+)
+def test_a_wrong_estimate_of_the_noise_is_refused(path, wrong):
+    fit(path)
+    contents = opened(path)
+    for estimate, message in ((ESTIMATE, "different settings"), (wrong, "that cannot be one")):
+        header = copy.deepcopy(contents.header)
+        header["identity"]["estimates"] = [{**ESTIMATE, **estimate}]
+        path.write_bytes(small_files.closed(Contents(header, contents.arrays)))
+        with pytest.raises(ModelFileError, match=message):
+            fit(path)

@@ -238,7 +238,7 @@ def test_other_tools_can_list_the_arrays(tmp_path):
     with safetensors.safe_open(tmp_path / "m", framework="np") as file:
         assert "posterior.0.draws.cut" in file.keys()  # noqa: SIM118
         header = json.loads(file.metadata()["obliquebart"])
-    assert header["schema"] == model_file.HARD_SCHEMA
+    assert header["schema"] == model_file.SCHEMA
     assert header["version"] == obliquebart.__version__
     assert header["posteriors"][0]["prior"]["n_trees"] == 8
     assert header["encoding"]["names"] == list(table())

@@ -152,7 +152,7 @@ def fit(
             show_default="sparse",
         ),
     ] = None,
-    soft: Soft = False,
+    soft: Soft = None,
     random_state: Annotated[
         int | None, typer.Option("--random-state", "--seed", help="Seed; makes runs repeatable.")
     ] = None,
@@ -173,7 +173,10 @@ def fit(
     n_jobs: Jobs = -1,
     device: Annotated[
         Literal["cpu", "cuda", "auto"],
-        typer.Option(help="cuda: an NVIDIA card; auto: one if it pays. Never changes results."),
+        typer.Option(
+            help="cuda: an NVIDIA card; auto: one if it pays. Never changes results, but rules are "
+            "hard on a card."
+        ),
     ] = "cpu",
     delimiter: Delimiter = None,
     decimal: Decimal = ".",
@@ -233,6 +236,7 @@ def fit(
                 "model": str(path),
                 "seconds": round(seconds, 3),
                 "device": model.device_,
+                "soft": getattr(model, "soft_", False),
                 "interrupted": is_interrupted,
                 **problem.to_dict(),
                 **({} if effects is None else effects.to_dict()),

@@ -176,13 +176,12 @@ class FitTask:
         n_continuous = kinds.count("continuous") + kinds.count("date")
         return {"directions": parse_directions(texts, n_continuous)}
 
-    def softness(self, soft: bool) -> dict[str, Any]:
-        """Return the parameter that makes rules soft; none without the option."""
-        if not soft:
-            return {}
-        if "soft" not in self.estimator().get_params():
+    def softness(self, soft: bool | None) -> dict[str, Any]:
+        """Return the parameter that makes rules soft or hard; none without the option."""
+        has_choice = "soft" in self.estimator().get_params()
+        if soft and not has_choice:
             raise FileError("--soft and --outcome count exclude each other: leave --soft out.")
-        return {"soft": True}
+        return {} if soft is None or not has_choice else {"soft": soft}
 
     @property
     def fit_options(self) -> dict[str, Any]:

@@ -44,11 +44,11 @@ NDraws = Annotated[
     ),
 ]
 Soft = Annotated[
-    bool,
+    bool | None,
     typer.Option(
-        "--soft",
-        help="Soft rules, for smooth functions; not for counts. With --set soft=auto, short fits "
-        "decide.",
+        "--soft/--no-soft",
+        help="Soft rules, for smooth functions; not for counts. By default short fits decide for "
+        "numbers, and other outcomes have hard rules.",
     ),
 ]
 Jobs = Annotated[

@@ -233,7 +233,7 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
         warn_of_unused(directions, encoding)
         outcome = problem.outcome
         parameters = replace(parameters, core_directions=directions)
-        if parameters.soft == "auto" and not self._may_be_soft(problem):
+        if parameters.soft == "auto" and not self._may_be_soft(parameters, problem):
             parameters = replace(parameters, soft=False)
         class_weights = self._class_weights(outcome)
         seconds = None
@@ -375,20 +375,22 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
         """Return the names of the arguments of `fit` that differ from those now."""
         return differences(self._fitted.fingerprint, read.problem.fingerprint())
 
-    def _may_be_soft(self, problem: TrainingProblem) -> bool:
-        """Say whether soft="auto" has a choice. Labels have no noise to estimate."""
+    def _may_be_soft(self, parameters: CheckedHyperparameters, problem: TrainingProblem) -> bool:
+        """Say whether soft="auto" has a choice: the fits that estimate the noise make it."""
+        table = problem.table
         return (
-            problem.outcome.likelihood.task in ("regression", "survival")
+            problem.outcome.likelihood.wants_noise(parameters)
             and self.device != "cuda"
             and not is_placed(problem)
-            and problem.table.n_rows <= MOST_ROWS_OF_AUTO
+            and table.p_cont > 0
+            and table.n_rows <= MOST_ROWS_OF_AUTO
         )
 
     @property
     def soft_(self) -> bool:
         """Whether the rules of the fitted trees are soft."""
         check_is_fitted(self)
-        return any("soft" in posterior.settings for posterior in self._fitted.posteriors)
+        return any(posterior.is_soft for posterior in self._fitted.posteriors)
 
     def _set_fitted(self: Self, fitted: Fitted) -> Self:
         self._fitted = fitted

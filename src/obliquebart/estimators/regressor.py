@@ -21,6 +21,7 @@ from obliquebart.model.parameters import (
     DEFAULTS,
     PROGRESS,
     RUN_LENGTHS,
+    SOFT_NUMBERS,
 )
 from obliquebart.posterior.arviz import Observed, to_arviz
 from obliquebart.posterior.predictions import FloatArray, check_quantiles
@@ -112,7 +113,7 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
         directions: Any = DEFAULTS.directions,
-        soft: bool | Literal["auto"] = DEFAULTS.soft,
+        soft: bool | Literal["auto"] = SOFT_NUMBERS,
         alpha: float = DEFAULTS.alpha,
         beta: float = DEFAULTS.beta,
         k: float = DEFAULTS.k,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Literal
 
 from obliquebart import _core
-from obliquebart.estimators.arguments import FitOptions, RandomState, ReadData
+from obliquebart.estimators.arguments import Estimates, FitOptions, RandomState, ReadData
 from obliquebart.estimators.ending import Sampled, interrupted_words, warn_if_out_of_time
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.judging import Judging
@@ -33,8 +33,6 @@ from obliquebart.validation import check_seed, effective_jobs
 
 # What short fits are given: data, and priors to try.
 NoiseFits = tuple[TrainingProblem, list[_core.Settings]]
-# The share of `max_seconds` for estimating the noise; without an estimate the prior is vague.
-NOISE_SHARE = 0.25
 
 
 class Running(Judging):
@@ -60,13 +58,14 @@ class Running(Judging):
         n_parts = len(likelihood.labels(classes))
         first_round = length.first_round(n_parts)
         require_run_memory(problem.table.n_rows_here, parameters.n_trees, first_round, n_parts)
+        estimates = options.estimates()
         settings = [
-            self._prior(parameters, problem.part(i), options.limit) for i in range(n_posteriors)
+            self._prior(parameters, problem.part(i), estimates) for i in range(n_posteriors)
         ]
         rng = check_seed(self.random_state)
         seeds = [new_seed(rng) for _ in settings]
         priors = [settings_to_dict(prior) for prior in settings]
-        identity = Identity(type(self).__name__, problem, priors, length)
+        identity = Identity(type(self).__name__, problem, priors, length, estimates.asked)
         checkpoint = options.open_checkpoint(identity, seeds, self.random_state)
         if checkpoint is not None:
             seeds = checkpoint.seeds
@@ -104,16 +103,15 @@ class Running(Judging):
         self,
         parameters: CheckedHyperparameters,
         problem: TrainingProblem,
-        limit: TimeLimit | None = None,
+        estimates: Estimates,
     ) -> _core.Settings:
         """Return the settings of one posterior, after estimating the noise if necessary."""
         outcome, noise = problem.outcome, None
-        wants_noise = outcome.likelihood.wants_noise(parameters)
-        if wants_noise or parameters.soft == "auto":
+        if outcome.likelihood.wants_noise(parameters):
             parameters, noise = self._ask_short_fits(
-                parameters, lambda each: self._noise_fits(each, problem), limit
+                parameters, lambda each: self._noise_fits(each, problem), estimates
             )
-        return calibrate(parameters, outcome, problem.table.p_cont, noise if wants_noise else None)
+        return calibrate(parameters, outcome, problem.table.p_cont, noise)
 
     def _noise_fits(
         self, parameters: CheckedHyperparameters, problem: TrainingProblem
@@ -130,15 +128,19 @@ class Running(Judging):
         self,
         parameters: CheckedHyperparameters,
         fits: Callable[[CheckedHyperparameters], NoiseFits],
-        limit: TimeLimit | None,
+        estimates: Estimates,
     ) -> tuple[CheckedHyperparameters, NoiseEstimate | None]:
         """Return an estimate of the noise, and the parameters with the rules to use."""
-        seconds = None if limit is None else NOISE_SHARE * limit.seconds_left
         if parameters.soft != "auto":
-            return parameters, estimate_noise(*fits(parameters), self.n_jobs, seconds)
+            problem, priors = fits(parameters)
+            return parameters, estimates.next(
+                lambda seconds: estimate_noise(problem, priors, self.n_jobs, seconds)
+            )
         problem, hard = fits(replace(parameters, soft=False))
         _, soft = fits(replace(parameters, soft=True))
-        noise = estimate_noise(problem, hard, self.n_jobs, seconds, soft)
+        noise = estimates.next(
+            lambda seconds: estimate_noise(problem, hard, self.n_jobs, seconds, soft)
+        )
         return replace(parameters, soft=noise is not None and noise.is_soft), noise
 
     def _continue(self, problem: TrainingProblem, n_draws: int) -> Sampled:

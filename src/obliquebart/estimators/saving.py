@@ -81,5 +81,7 @@ class Savable(ABC):
         data = state.pop("_model_file", None)
         if data is not None:
             self._set_fitted(model_reader.read_model(data).fitted)
+        if "soft" in type(self)._get_param_names():  # type: ignore[attr-defined]
+            state.setdefault("soft", False)  # pickles may be older than soft rules
         # Last, because `_set_fitted` clears cached results.
         super().__setstate__(state)  # type: ignore[misc]

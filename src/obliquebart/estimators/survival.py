@@ -12,7 +12,7 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart import _core
-from obliquebart.estimators.arguments import RandomState
+from obliquebart.estimators.arguments import Estimates, RandomState
 from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
@@ -34,7 +34,6 @@ from obliquebart.model.times import NO_LIMIT, read_times
 from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.arviz import Observed, to_arviz
 from obliquebart.posterior.predictions import FloatArray, check_quantiles
-from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.posterior.survival import SurvivalCurve, log_densities, survival_at
 from obliquebart.sampling.device import DeviceChoice
 from obliquebart.table.dask import map_rows
@@ -176,20 +175,22 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         self,
         parameters: CheckedHyperparameters,
         problem: TrainingProblem,
-        limit: TimeLimit | None = None,
+        estimates: Estimates,
     ) -> _core.Settings:
         """Return the settings, after choosing the distribution and estimating its noise."""
         outcome, p_cont = problem.outcome, problem.table.p_cont
         names = DISTRIBUTIONS if self.distribution == "auto" else (self.distribution,)
         outcomes = {name: replace(outcome, likelihood=LIKELIHOODS[name]) for name in names}
         noise, wants_noise = None, outcome.likelihood.wants_noise(parameters)
-        if len(names) > 1 or wants_noise or parameters.soft == "auto":
+        if len(names) > 1 or wants_noise:
 
             def fits(parameters: CheckedHyperparameters) -> NoiseFits:
                 return problem, [calibrate(parameters, each, p_cont) for each in outcomes.values()]
 
-            parameters, noise = self._ask_short_fits(parameters, fits, limit)
-        chosen = outcomes[names[0] if noise is None else noise.likelihood]
+            parameters, noise = self._ask_short_fits(parameters, fits, estimates)
+        # A checkpoint of another fit may have an estimate of another distribution.
+        own = None if noise is None else outcomes.get(noise.likelihood)
+        chosen = own or outcomes[names[0]]
         return calibrate(parameters, chosen, p_cont, noise if wants_noise else None)
 
     def _set_fitted(self, fitted: Fitted) -> ObliqueBARTSurvival:

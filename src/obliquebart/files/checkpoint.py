@@ -3,11 +3,14 @@
 A checkpoint is a container (`container.py`) with the identity of the fit, the seeds, for every
 posterior the schedule of its current round, and for every chain its draws, trace and state so far.
 It belongs to one call of `fit`: the same data, settings, run length, seed and version. Any other
-call raises an error, so the draws are always those of a fit that was never interrupted.
+call raises an error, so the draws are always those of a fit that was never interrupted. What short
+fits said about the noise is part of the identity, and they are not repeated: with a time limit they
+might say something else.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -19,6 +22,8 @@ from obliquebart.exceptions import CheckpointWarning, ModelFileError, warn_calle
 from obliquebart.files.arrays import ArrayReader, Arrays, field
 from obliquebart.files.chains import ChainReader, add_draws, add_state
 from obliquebart.files.container import Contents, new_header, pack, read_file, unpack, write_file
+from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.model.outcome import NoiseEstimate
 from obliquebart.model.parameters import RunLength, Schedule
 from obliquebart.model.settings import settings_from_dict
 from obliquebart.model.training import ARGUMENTS, TrainingProblem, differences
@@ -26,7 +31,7 @@ from obliquebart.sampling.chain import Chain, ChainProgress
 from obliquebart.validation import check_count
 
 FORMAT = "obliquebart checkpoint"
-SCHEMA = 2
+SCHEMA = 3
 # A chain is saved after so many seconds, unless the user gave a number of sweeps.
 DEFAULT_SECONDS = 60.0
 # How often a chain looks at the clock, roughly.
@@ -41,6 +46,8 @@ class Identity(NamedTuple):
     priors: list[dict[str, Any]]
     """The calibrated settings of each posterior."""
     length: RunLength
+    estimates: list[NoiseEstimate | None]
+    """Of the noise, if the fit made some; None where there was too little time or data."""
 
     @property
     def first_round(self) -> Schedule:
@@ -61,8 +68,21 @@ class Identity(NamedTuple):
             "estimator": self.estimator,
             **self.problem.fingerprint(),
             **vars(self.length),
+            "estimates": [one and _estimate_header(one) for one in self.estimates],
             "priors": self.priors,
         }
+
+
+def read_estimates(path: str | os.PathLike[str]) -> list[NoiseEstimate | None] | None:
+    """Return the estimates of the noise in a checkpoint; None if there is no file."""
+    if not os.path.exists(path):
+        return None
+    try:
+        header = unpack(read_file(path), FORMAT, (SCHEMA,)).header
+        entries = field(field(header, "identity", dict), "estimates", list)
+        return [None if entry is None else _read_estimate(entry) for entry in entries]
+    except ModelFileError as error:
+        raise _cannot_continue(path, error) from error
 
 
 class Checkpoint:
@@ -96,10 +116,7 @@ class Checkpoint:
             try:
                 self._read(identity, any_seed)
             except ModelFileError as error:
-                raise ModelFileError(
-                    f"Cannot continue from the checkpoint {os.fspath(path)!r}: {error}. "
-                    "To start again, delete the file or name another."
-                ) from error
+                raise _cannot_continue(path, error) from error
         else:
             write_file(path, self._pack())
 
@@ -250,6 +267,32 @@ class TaskRecorder:
     def flush(self) -> None:
         """Write the chains that are saved in memory only."""
         self._checkpoint.flush()
+
+
+def _cannot_continue(path: str | os.PathLike[str], error: ModelFileError) -> ModelFileError:
+    return ModelFileError(
+        f"Cannot continue from the checkpoint {os.fspath(path)!r}: {error}. "
+        "To start again, delete the file or name another."
+    )
+
+
+def _estimate_header(estimate: NoiseEstimate) -> dict[str, Any]:
+    """Return plain values; JSON has no infinity."""
+    df = None if math.isinf(estimate.df) else estimate.df
+    return {**estimate._asdict(), "df": df}
+
+
+def _read_estimate(entry: Any) -> NoiseEstimate:
+    if not isinstance(entry, dict) or entry.keys() != set(NoiseEstimate._fields):
+        raise ModelFileError("it has an estimate of the noise with other fields")
+    found = NoiseEstimate(**{**entry, "df": math.inf if entry["df"] is None else entry["df"]})
+    if not (
+        all(type(number) is float and number > 0.0 for number in (found.sigma, found.df))
+        and str(found.likelihood) in LIKELIHOODS
+        and isinstance(found.is_soft, bool)
+    ):
+        raise ModelFileError("it has an estimate of the noise that cannot be one")
+    return found
 
 
 def _prefix(task: int, chain: int) -> str:

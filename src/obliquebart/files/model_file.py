@@ -117,7 +117,11 @@ def load(path: str | os.PathLike[str]) -> Any:
 def _new_estimator(stored: StoredModel) -> Any:
     kind = ESTIMATORS[stored.fitted.estimator]
     parameters = dict(stored.parameters)
-    unknown = set(parameters) - set(kind._get_param_names())
+    names = set(kind._get_param_names())
+    if "soft" in names:
+        # Left out of files of hard rules, which older versions can read.
+        parameters.setdefault("soft", False)
+    unknown = set(parameters) - names
     if unknown:
         raise ModelFileError(f"it has a parameter {min(unknown)!r} that {kind.__name__} has not")
     if isinstance(parameters.get("theta_prior"), list):
@@ -170,7 +174,7 @@ def to_bytes(
             "sample_more first, or leave them out."
         )
     arrays: Arrays = {}
-    is_soft = bool(parameters.get("soft")) or any("soft" in p.settings for p in fitted.posteriors)
+    is_soft = bool(parameters.get("soft")) or any(one.is_soft for one in fitted.posteriors)
     if not is_soft:
         # Older versions do not know the parameter.
         parameters = {name: value for name, value in parameters.items() if name != "soft"}

@@ -59,6 +59,8 @@ EFFECT_LEVEL_SD = 0.0
 # tails are heavy on both sides, so that rules may be nearly hard or nearly linear without a scale
 # that is learned.
 WIDTH_SCALE = 0.3
+# The default for numbers: short fits, which estimate the noise in any case, decide.
+SOFT_NUMBERS: bool | Auto = "auto"
 # With more rows, soft="auto" is False: soft rules take ten times as long, and as f is known better
 # its steps are smaller.
 MOST_ROWS_OF_AUTO = 4000
@@ -185,8 +187,8 @@ class Hyperparameters:
     # In place of `rules`: other priors of phi, for images, curves and groups of columns.
     directions: Direction | Sequence[Direction] | None = None
     # Whether rows near the cut of a continuous rule go both ways, in shares (LY): sums of steps are
-    # jagged where f is smooth. Off, because it costs time and f is not smooth in all tables; "auto"
-    # lets short fits decide.
+    # jagged where f is smooth. Off, because it costs time, and labels gain nothing; numbers have
+    # `SOFT_NUMBERS`.
     soft: bool | Auto = False
     feature_scaling: str | None = None
     p_change: float | None = None
@@ -411,12 +413,13 @@ def _check_rules(
 def _check_soft(soft: Any, prior: str) -> bool | Auto:
     given = bool(soft) if isinstance(soft, np.bool_) else soft
     chosen: bool | Auto = check_choice("soft", given, (False, True, "auto"))
-    if chosen and prior == "paper":
-        shown = '"auto"' if chosen == "auto" else chosen
+    if prior != "paper":
+        return chosen
+    if chosen is True:
         raise ValueError(
-            f'prior="paper" has hard rules: leave soft={shown} out, or use prior="default".'
+            'prior="paper" has hard rules: leave soft=True out, or use prior="default".'
         )
-    return chosen
+    return False
 
 
 def _check_df(value: float | None, noise: str) -> float | None:

@@ -237,9 +237,15 @@ class Posterior(PosteriorPredictions, PosteriorSummaries):
         return draws + traces + self.burn_sigma.nbytes
 
     def in_words(self) -> str:
-        """Describe the numbers of chains, draws and trees."""
+        """Describe the numbers of chains, draws and trees, and say if rules are soft."""
         draws, trees = counted(self.n_draws, "draw"), counted(self.n_trees, "tree")
-        return f"{counted(self.n_chains, 'chain')} of {draws} of {trees}"
+        rules = " with soft rules" if self.is_soft else ""
+        return f"{counted(self.n_chains, 'chain')} of {draws} of {trees}{rules}"
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether the rules of f are soft."""
+        return "soft" in self.settings
 
     def __repr__(self) -> str:
         return f"Posterior({self.in_words()}, {self.nbytes / 1e6:.1f} MB)"

@@ -44,8 +44,11 @@ FEWEST_ROWS_FOR_TAILS = 250
 # Tails that fit the outcomes better must not cost predictions: how much larger their mean squared
 # error may be than the least.
 ERROR_TOLERANCE = 0.05
-# Soft rules take longer, and are chosen if the mean log density of outcomes is higher by more.
+# Soft rules take longer, and are chosen if the mean log density of outcomes is higher by more than
+# this, and by more than its standard error: few rows do not tell.
 LEAST_GAIN = 0.01
+# How many times as long short fits with soft rules take, about.
+SOFT_FACTOR = 3.0
 # The posterior of f is wider than its error where f is smooth, as sums of trees are not: then the
 # most likely noise is less than the true one, and chains with so little noise hardly move.
 SMALLEST_SHARE = 0.5
@@ -77,23 +80,30 @@ class _Unseen(NamedTuple):
         nearest = np.maximum(low, np.minimum(mean, high))
         return np.asarray((nearest - mean) * np.sqrt(self.weights), dtype=np.float64)
 
-    def log_density(self, likelihood: Likelihood, sigma: float, df: float) -> float:
-        """Return the mean log density of the outcomes, over all draws of f."""
+    def log_densities(self, likelihood: Likelihood, sigma: float, df: float) -> FloatArray:
+        """Return the log density of each outcome, over all draws of f."""
         noise = {"sigma": np.array(sigma), "df": np.array(df)}
         of_draws = likelihood.log_density(self.y, Given(self.f, noise, self.weights))
-        return float(np.mean(logsumexp(of_draws, axis=0))) - math.log(len(self.f))
+        return np.asarray(logsumexp(of_draws, axis=0) - math.log(len(self.f)), dtype=np.float64)
 
 
 class _Candidate(NamedTuple):
     """Noise of some degrees of freedom, and how well its short fits predict unseen outcomes."""
 
     noise: NoiseEstimate
-    log_density: float
+    log_densities: FloatArray  # of each outcome
     error: float  # mean squared
+
+    @property
+    def log_density(self) -> float:
+        """The mean."""
+        return float(np.mean(self.log_densities))
 
     def pays_against(self, other: _Candidate) -> bool:
         """Whether this one is better by enough to take longer."""
-        is_likelier = self.log_density > other.log_density + LEAST_GAIN
+        gains = self.log_densities - other.log_densities
+        standard_error = float(np.std(gains)) / math.sqrt(len(gains))
+        is_likelier = float(np.mean(gains)) > max(LEAST_GAIN, standard_error)
         return is_likelier and self.error <= (1.0 + ERROR_TOLERANCE) * other.error
 
 
@@ -109,10 +119,12 @@ def estimate_noise(
     The settings differ in the tails of the noise and have a loose prior of sigma. Among those whose
     predictions are about the best, the one that makes unseen outcomes most likely is chosen. If
     there are the same settings with soft rules, these are tried for the tails that were chosen, and
-    taken if they pay. The result is None if there are too few rows or not enough seconds. Without a
-    time limit the same data give the same estimate.
+    taken if they pay. With a time limit they are tried only if that seems to leave enough time. The
+    result is None if there are too few rows or not enough seconds. Without a time limit the same
+    data give the same estimate.
     """
-    fitter = _ShortFits(problem, n_jobs, None if seconds is None else time.monotonic() + seconds)
+    start = time.monotonic()
+    fitter = _ShortFits(problem, n_jobs, None if seconds is None else start + seconds)
     candidates: list[_Candidate] = []
     for settings in priors:
         candidate = _try(fitter, settings)
@@ -122,8 +134,10 @@ def estimate_noise(
     least = min(candidate.error for candidate in candidates)
     good = [one for one in candidates if one.error <= (1.0 + ERROR_TOLERANCE) * least]
     chosen = max(good, key=lambda one: one.log_density)
-    if soft_priors:
-        soft = _try(fitter, soft_priors[candidates.index(chosen)])
+    each_took = (time.monotonic() - start) / len(candidates)
+    if soft_priors and fitter.has_time_for(SOFT_FACTOR * each_took):
+        tails = [one.noise for one in candidates].index(chosen.noise)
+        soft = _try(fitter, soft_priors[tails])
         if soft is not None and soft.pays_against(chosen):
             return soft.noise
     return chosen.noise
@@ -135,9 +149,9 @@ def _try(fitter: _ShortFits, settings: _core.Settings) -> _Candidate | None:
     if unseen is None:
         return None
     df = settings.more.get("df", math.inf)
-    log_density, sigma = _most_likely_scale(unseen, LIKELIHOODS[settings.likelihood], df)
+    log_densities, sigma = _most_likely_scale(unseen, LIKELIHOODS[settings.likelihood], df)
     noise = NoiseEstimate(sigma, df, settings.likelihood, is_soft=settings.soft)
-    return _Candidate(noise, log_density, float(np.mean(unseen.errors**2)))
+    return _Candidate(noise, log_densities, float(np.mean(unseen.errors**2)))
 
 
 class _ShortFits(NamedTuple):
@@ -147,6 +161,9 @@ class _ShortFits(NamedTuple):
     n_jobs: int | None
     end: float | None
     """The time to stop, on the clock of `time.monotonic`."""
+
+    def has_time_for(self, seconds: float) -> bool:
+        return self.end is None or time.monotonic() + seconds <= self.end
 
     def predict_folds(self, settings: _core.Settings) -> _Unseen | None:
         """Return the outcomes of all folds; None if there are not enough rows or time."""
@@ -195,8 +212,10 @@ class _ShortFits(NamedTuple):
         return TrainingProblem(table.take(rows), part)
 
 
-def _most_likely_scale(unseen: _Unseen, likelihood: Likelihood, df: float) -> tuple[float, float]:
-    """Return the highest mean log density and the scale that has it."""
+def _most_likely_scale(
+    unseen: _Unseen, likelihood: Likelihood, df: float
+) -> tuple[FloatArray, float]:
+    """Return the log densities with the highest mean, and the scale that has them."""
     errors = unseen.errors
     if unseen.y.ndim > 1:
         # Limits that do not contradict f say nothing about the noise.
@@ -204,7 +223,7 @@ def _most_likely_scale(unseen: _Unseen, likelihood: Likelihood, df: float) -> tu
     typical = float(np.median(np.abs(errors))) / MEDIAN_NORMAL
     largest = 1.5 * max(float(np.sqrt(np.mean(errors**2))), 1e-5)
     scales = np.geomspace(max(SMALLEST_SHARE * typical, 1e-3 * largest), largest, N_SCALES)
-    densities = [unseen.log_density(likelihood, float(scale), df) for scale in scales]
-    i = int(np.argmax(densities))
+    densities = [unseen.log_densities(likelihood, float(scale), df) for scale in scales]
+    i = int(np.argmax([np.mean(each) for each in densities]))
     # An estimate has no more digits, and a fit does not depend on the last bits of a library.
     return densities[i], float(f"{scales[i]:.3g}")

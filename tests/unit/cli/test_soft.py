@@ -28,14 +28,13 @@ def test_the_model_has_soft_rules(table, tmp_path, option):
     assert model.soft is True
     assert len(model.posterior_.draws.to_arrays()["width"]) > 0
     run("predict", path, table)
-    run(*words, "-o", path)
+    run(*words, "--no-soft", "-o", path)
     assert load(path).soft is False
 
 
-def test_short_fits_can_choose(table, tmp_path):
+def test_short_fits_choose_by_default(table, tmp_path):
     path = tmp_path / "m.obart"
-    words = ("fit", table, "-t", "y", "-d", "n", "-d", "treated", *QUICK)
-    run(*words, "--set", "soft=auto", "-o", path)
+    run("fit", table, "-t", "y", "-d", "n", "-d", "treated", *QUICK, "-o", path)
     assert load(path).soft == "auto"
     assert load(path).soft_
 

@@ -67,10 +67,24 @@ def test_draws_of_f_are_smoother():
     assert n_jumps(fitted()) < 0.5 * n_jumps(hard)
 
 
-def test_hard_is_the_default():
-    assert ObliqueBARTRegressor().soft is False
+def test_hard_rules_have_no_width():
     hard = regressor(soft=False).fit(*waves())
     assert len(hard.posterior_.draws.to_arrays()["width"]) == 0
+
+
+def test_short_fits_choose_by_default_for_numbers_only():
+    assert ObliqueBARTRegressor().soft == "auto"
+    for other in (ObliqueBARTClassifier, ObliqueBARTSurvival, ObliqueBARTCausal):
+        assert other().soft is False
+
+
+def test_the_paper_has_hard_rules():
+    X, y = waves()
+    model = ObliqueBARTRegressor(**SHORT, prior="paper").fit(X, y)
+    assert model.soft == "auto"
+    assert not model.soft_
+    with pytest.raises(ValueError, match="leave soft=True out"):
+        ObliqueBARTRegressor(**SHORT, soft=True, prior="paper").fit(X, y)
 
 
 def test_widths_of_rules_differ():
@@ -148,12 +162,12 @@ def test_short_fits_that_estimate_the_noise_are_soft(monkeypatch):
     ObliqueBARTRegressor(**SHORT, soft=True, noise="varying").fit(X, y)
     ObliqueBARTCausal(**SHORT, soft=True, propensity=None).fit(X, y, np.arange(len(X)) % 2)
     assert [prior.soft for prior in seen] == [True] * 3
-    ObliqueBARTRegressor(**SHORT).fit(X, y)
+    ObliqueBARTRegressor(**SHORT, soft=False).fit(X, y)
     assert not seen[-1].soft
 
 
 @pytest.mark.parametrize("is_soft", [False, True])
-@pytest.mark.parametrize("parameters", [{}, {"sigma": 0.3}, {"noise": "varying"}])
+@pytest.mark.parametrize("parameters", [{}, {"noise_df": 6}, {"noise": "varying"}])
 def test_short_fits_choose_the_rules(monkeypatch, parameters, is_soft):
     X, y = waves()
     chosen = ObliqueBARTRegressor(**SHORT, soft=is_soft, **parameters).fit(X, y)
@@ -197,8 +211,18 @@ def test_rules_are_hard_where_short_fits_have_no_choice(monkeypatch, tmp_path):
     assert load(tmp_path / "m.obart").soft == "auto"
     monkeypatch.setattr(base, "MOST_ROWS_OF_AUTO", len(X) - 1)
     assert not ObliqueBARTRegressor(**SHORT, soft="auto").fit(X, y).soft_
-    with pytest.raises(ValueError, match='leave soft="auto" out'):
-        ObliqueBARTRegressor(**SHORT, soft="auto", prior="paper").fit(X, y)
+
+
+@pytest.mark.parametrize("case", ["given noise", "only categories"])
+def test_no_short_fits_with_soft_rules_where_there_is_nothing_to_choose(monkeypatch, case):
+    def estimate(_, __, ___, ____, soft_priors=()):
+        assert not soft_priors
+
+    monkeypatch.setattr(running, "estimate_noise", estimate)
+    X, y = waves()
+    given = PLAIN_NOISE if case == "given noise" else {}
+    model = ObliqueBARTRegressor(**SHORT, **given)
+    assert not model.fit(X if given else X[["town"]], y).soft_
 
 
 def test_a_constant_outcome():

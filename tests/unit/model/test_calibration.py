@@ -13,7 +13,13 @@ from scipy import stats
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.calibration import calibrate
-from obliquebart.model.parameters import DEFAULTS, RUN_LENGTHS, WIDTH_SCALE, Hyperparameters
+from obliquebart.model.parameters import (
+    DEFAULTS,
+    RUN_LENGTHS,
+    SOFT_NUMBERS,
+    WIDTH_SCALE,
+    Hyperparameters,
+)
 from obliquebart.model.settings import settings_from_dict, settings_of, settings_to_dict
 
 continuous_outcome = LIKELIHOODS["gaussian"].encode
@@ -27,7 +33,10 @@ def calibrated(y, p_cont=3, **given):
 @pytest.mark.parametrize("estimator", [ObliqueBARTRegressor, ObliqueBARTClassifier])
 def test_signatures_and_docstrings_have_the_one_default(estimator):
     parameters = inspect.signature(estimator).parameters
-    defaults = {**vars(DEFAULTS), **vars(RUN_LENGTHS[estimator._family.task])}
+    task = estimator._family.task
+    defaults = {**vars(DEFAULTS), **vars(RUN_LENGTHS[task])}
+    if task == "regression":
+        defaults["soft"] = SOFT_NUMBERS
     shared = [name for name in defaults if name in parameters]
     assert {name: parameters[name].default for name in shared} == {
         name: defaults[name] for name in shared

@@ -217,7 +217,7 @@ def test_it_ends_when_its_sweeps_are_spent(data, monkeypatch):
     most = RunLength(**{k: SMALL[k] for k in ("n_chains", "n_burn")}).max_sweeps(
         SweepCost(120, 15, 1)
     )
-    schedule = ObliqueBARTRegressor(**SMALL).fit(*data).posterior_.schedule
+    schedule = ObliqueBARTRegressor(**SMALL, soft=False).fit(*data).posterior_.schedule
     assert 550 < schedule.n_sweeps <= most < 2 * schedule.n_sweeps
 
 

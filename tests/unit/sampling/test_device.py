@@ -94,7 +94,7 @@ def test_other_choices_are_errors(data):
 
 
 def test_a_card_is_used(data, pretended):
-    on_cpu = ObliqueBARTRegressor(**SMALL).fit(*data)
+    on_cpu = ObliqueBARTRegressor(soft=False, **SMALL).fit(*data)
     assert on_cpu.device_ == "cpu"
     assert not pretended
     on_card = ObliqueBARTRegressor(device="cuda", **SMALL).fit(*data)
@@ -183,10 +183,10 @@ def test_chains_share_the_card(n_jobs, together, data, monkeypatch):
 
 
 def test_other_processes_prepare_themselves(data, monkeypatch):
-    expected = ObliqueBARTRegressor(**SMALL).fit(*data)
+    expected = ObliqueBARTRegressor(soft=False, **SMALL).fit(*data)
     monkeypatch.setattr(running, "resolve_device", lambda *_: PLAIN)
     with joblib.parallel_config(backend="loky", n_jobs=2):
-        model = ObliqueBARTRegressor(**SMALL).fit(*data)
+        model = ObliqueBARTRegressor(soft=False, **SMALL).fit(*data)
     assert model.device_ == "plain"
     assert_same(draws_of(model), draws_of(expected))
 
