@@ -2,12 +2,9 @@
 // instruction set.
 #pragma once
 
-#include <algorithm>
-#include <cstring>
-
 #include "backend/cpu/registers.h"
 #include "backend/cpu/soft_kernels.h"
-#include "base/lanes.h"
+#include "backend/cpu/soft_products.h"
 
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wpsabi"  // all functions here are inlined: no ABI is crossed
@@ -17,8 +14,6 @@ namespace {
 
 using registers::kPieceLanes;
 using registers::VFloat;
-
-// ---- shares ------------------------------------------------------------------------------------
 
 // phi'x of a piece, in the order of terms of all other kernels. NaN where a value is missing.
 OBART_INLINE VFloat score_of(const RouteTask& rule, std::int64_t row) {
@@ -86,103 +81,6 @@ void add(float* to, const float* share, float output, std::int64_t n) {
 void add_double(double* to, const float* share, float output, std::int64_t n) {
   const auto value = static_cast<double>(output);
   for (std::int64_t i = 0; i < n; ++i) to[i] += value * static_cast<double>(share[i]);
-}
-
-// ---- products ----------------------------------------------------------------------------------
-
-// In doubles: where noise is small and shares are nearly collinear, the products over the variance
-// of the noise must be right to what the prior of the outputs adds to them. The product of two
-// floats is a double without rounding.
-constexpr int kSumLanes = 8;
-#if defined(__AVX512F__)
-constexpr int kDoubleLanes = 8;
-#else
-constexpr int kDoubleLanes = kPieceLanes / 2;
-#endif
-constexpr int kDoublePieces = kSumLanes / kDoubleLanes;
-using VDouble = double __attribute__((vector_size(8 * kDoubleLanes)));
-using VHalf = float __attribute__((vector_size(4 * kDoubleLanes)));
-
-OBART_INLINE VDouble load_doubles(const float* p) {
-  VHalf v;
-  std::memcpy(&v, p, sizeof(v));
-  return __builtin_convertvector(v, VDouble);
-}
-OBART_INLINE VDouble load_doubles(const double* p) {
-  VDouble v;
-  std::memcpy(&v, p, sizeof(v));
-  return v;
-}
-OBART_INLINE void store_doubles(double* p, VDouble v) { std::memcpy(p, &v, sizeof(v)); }
-
-// Lanes to one sum, always in this order.
-OBART_INLINE double add_lanes(double (&lane)[kSumLanes]) {
-  for (int width = kSumLanes / 2; width >= 1; width /= 2)
-    for (int i = 0; i < width; ++i) lane[i] += lane[i + width];
-  return lane[0];
-}
-
-// Columns that are multiplied by the same one side by side, as one alone would wait for its
-// additions: as many as there are registers for.
-constexpr int kTogether = kPieceLanes == 8 ? 4 : 2;
-
-template <int N>
-OBART_INLINE void dots(const double* a, const float* const* columns, std::int64_t n,
-                       double* const* out) {
-  VDouble sum[N][kDoublePieces] = {};
-  for (std::int64_t row = 0; row < n; row += kSumLanes)
-    for (int p = 0; p < kDoublePieces; ++p) {
-      const std::int64_t at = row + p * kDoubleLanes;
-      const VDouble here = load_doubles(a + at);
-      for (int k = 0; k < N; ++k) sum[k][p] = sum[k][p] + here * load_doubles(columns[k] + at);
-    }
-  for (int k = 0; k < N; ++k) {
-    double lane[kSumLanes];
-    for (int p = 0; p < kDoublePieces; ++p) store_doubles(lane + p * kDoubleLanes, sum[k][p]);
-    *out[k] = add_lanes(lane);
-  }
-}
-
-// What a column is to be multiplied by, some at a time.
-struct Waiting {
-  const double* a;
-  std::int64_t n_rows;
-  const float* other[kTogether];
-  double* to[kTogether];
-  int n = 0;
-
-  OBART_INLINE void add(const float* column, double* out) {
-    other[n] = column;
-    to[n++] = out;
-    if (n == kTogether) flush();
-  }
-  OBART_INLINE void flush() {
-    if (n == 1) dots<1>(a, other, n_rows, to);
-    if (n == 2) dots<2>(a, other, n_rows, to);
-    if constexpr (kTogether == 4) {
-      if (n == 3) dots<3>(a, other, n_rows, to);
-      if (n == 4) dots<4>(a, other, n_rows, to);
-    }
-    n = 0;
-  }
-};
-
-void products(const SoftColumns& columns, const float* residual, const float* weight,
-              std::int64_t n, double* out) {
-  alignas(64) double a[kBlockRows];
-  double* const with_residual = out + columns.n * (columns.n + 1) / 2;
-  for (std::int64_t i = 0; i < columns.n; ++i) {
-    const float* const column = columns.at[i];
-    for (std::int64_t row = 0; row < n; row += kDoubleLanes) {
-      const VDouble value = load_doubles(column + row);
-      store_doubles(a + row, weight != nullptr ? value * load_doubles(weight + row) : value);
-    }
-    Waiting waiting{a, n, {}, {}};
-    waiting.add(residual, with_residual + i);
-    for (std::int64_t j = 0; j <= i; ++j)
-      if (!columns.never_together(i, j)) waiting.add(columns.at[j], out + i * (i + 1) / 2 + j);
-    waiting.flush();
-  }
 }
 
 }  // namespace
