@@ -29,8 +29,8 @@ struct SoftKernels {
                    std::int64_t n, double* out);
 };
 
-// For the chosen instruction set.
-const SoftKernels& soft_kernels();
+const SoftKernels& soft_kernels(Simd level);
+const SoftKernels& soft_kernels();  // for the chosen instruction set
 
 extern const SoftKernels kSoftBaseline;
 #ifdef OBART_X86_SIMD
