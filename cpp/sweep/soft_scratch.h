@@ -64,8 +64,12 @@ class SoftOutputs {
     right_.reserve(n_leaves);
     inverse_.reserve(n_leaves);
   }
-  // Log marginal likelihood of what the other trees leave, up to a constant of the data.
-  double log_likelihood() const { return log_likelihood_; }
+  // How much more likely than with other leaves is what the other trees leave, outputs integrated
+  // out. One logarithm, which takes as long as much of the rest.
+  double log_likelihood_over(const SoftOutputs& other) const {
+    return 0.5 * (squares_ - other.squares_ - (log_ratio_ - other.log_ratio_) -
+                  det_log(ratio_ / other.ratio_));
+  }
 
   void draw(Rng& rng, std::vector<float>& out) {
     out.resize(n_);
@@ -99,25 +103,23 @@ class SoftOutputs {
               double inverse_variance) {
     const std::size_t n = N > 0 ? N : n_;
     const double* const with_residual = sums + n_columns * (n_columns + 1) / 2;
+    const auto product = [&](std::size_t a, std::size_t b) {
+      return inverse_variance * sums[product_index(a, b)];
+    };
     for (std::size_t i = 0; i < n; ++i) {
-      right_[i] = with_residual[leaves.column[i]];
+      right_[i] = inverse_variance * with_residual[leaves.column[i]];
       for (std::size_t j = 0; j <= i; ++j)
-        lower_[i * n + j] = sums[product_index(leaves.column[i], leaves.column[j])];
+        lower_[i * n + j] = product(leaves.column[i], leaves.column[j]);
     }
     if (leaves.has_second) {
       const std::size_t i = leaves.of_two, second = leaves.second;
-      right_[i] += with_residual[second];
+      right_[i] += inverse_variance * with_residual[second];
       for (std::size_t j = 0; j < n; ++j)
-        lower_[std::max(i, j) * n + std::min(i, j)] +=
-            sums[product_index(second, leaves.column[j])];
-      lower_[i * n + i] += sums[product_index(second, leaves.column[i])];
-      lower_[i * n + i] += sums[product_index(second, second)];
+        lower_[std::max(i, j) * n + std::min(i, j)] += product(second, leaves.column[j]);
+      lower_[i * n + i] += product(second, leaves.column[i]) + product(second, second);
     }
-    for (std::size_t i = 0; i < n; ++i) {
-      right_[i] *= inverse_variance;
-      for (std::size_t j = 0; j <= i; ++j)
-        lower_[i * n + j] *= OBART_BUG(soft_leaves_apart) && i != j ? 0.0 : inverse_variance;
-    }
+    if (OBART_BUG(soft_leaves_apart))
+      for (std::size_t i = 0; i < n; ++i) std::fill_n(lower_.data() + i * n, i, 0.0);
   }
 
   // Adds the prior. Then L in place of the precision, L^-1 b in place of b.
@@ -125,9 +127,9 @@ class SoftOutputs {
   void factorise(double inverse_leaf_variance) {
     const std::size_t n = N > 0 ? N : n_;
     const double unit = OBART_BUG(soft_prior_missing) ? 1.0 : 1.0 / inverse_leaf_variance;
-    double log_ratio = 0.0;
-    double ratio = 1.0;  // of determinants, after and before the data
-    double squares = 0.0;
+    squares_ = 0.0;
+    log_ratio_ = 0.0;
+    ratio_ = 1.0;
     for (std::size_t i = 0; i < n; ++i) {
       double* const row = lower_.data() + i * n;
       for (std::size_t j = 1; j < i; ++j)
@@ -148,22 +150,23 @@ class SoftOutputs {
       }
       right_[i] = right;
       inverse_[i] = 1.0 / pivot;
-      squares += right * right * inverse_[i];
-      // One logarithm, which takes as long as all the rest, for as many pivots as fit a double.
-      if (ratio > 1e100) {
-        log_ratio += det_log(ratio);
-        ratio = 1.0;
+      squares_ += right * right * inverse_[i];
+      ratio_ *= pivot * unit;
+      if (ratio_ > 1e100) {
+        log_ratio_ += det_log(ratio_);
+        ratio_ = 1.0;
       }
-      ratio *= pivot * unit;
     }
-    log_likelihood_ = 0.5 * (squares - (log_ratio + det_log(ratio)));
   }
 
   std::size_t n_ = 0;
   std::vector<double> lower_;    // L, by row
   std::vector<double> right_;    // b
   std::vector<double> inverse_;  // D^-1
-  double log_likelihood_ = 0.0;
+  double squares_ = 0.0;         // b' D^-1 b
+  // Of the determinants of the precision and of the prior's: the ratio, and the logarithm of what
+  // would have made it too large.
+  double ratio_ = 1.0, log_ratio_ = 0.0;
 };
 
 struct SoftScratch {

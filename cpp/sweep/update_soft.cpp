@@ -79,7 +79,7 @@ class SoftUpdater {
     bool accepted = false;
     if (proposal.valid) {
       s_.proposed_outputs.set(s_.proposed, sums, s_.basis.size(), leaf_);
-      const double log_accept = s_.proposed_outputs.log_likelihood() - s_.outputs.log_likelihood() +
+      const double log_accept = s_.proposed_outputs.log_likelihood_over(s_.outputs) +
                                 proposal.log_prior_ratio + proposal.log_transition_ratio;
       accepted = log_accept >= 0.0 || det_log(rng_.uniform()) < log_accept;
     }

@@ -129,9 +129,10 @@ struct Divided : Shares {
                                               : static_cast<float>(rng.normal()));
       terms.push_back({nullptr, static_cast<float>(rng.normal())});
     }
-    const std::uint32_t n_levels = 1 + rng.below(100);
+    const std::uint32_t n_levels = 1 + rng.below(rng.below(2) == 0 ? 30 : 100);
     for (std::size_t i = 0; i < n_all; ++i) levels.push_back(rng.below(n_levels + 1));
     for (std::uint32_t k = 0; k < level_words(n_levels); ++k) words.push_back(rng.below(~0U));
+    rule.n_words = static_cast<std::uint32_t>(words.size());
   }
 
   void run(const SoftKernels& kernels) {

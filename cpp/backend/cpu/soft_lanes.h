@@ -18,6 +18,7 @@ constexpr int kShareLanes = 16;
 constexpr int kShareLanes = registers::kPieceLanes;
 #endif
 using VShare = float __attribute__((vector_size(4 * kShareLanes)));
+using VLevels = std::int32_t __attribute__((vector_size(4 * kShareLanes)));
 
 OBART_INLINE VShare load_shares(const float* p) {
   VShare v;
@@ -134,7 +135,16 @@ void divide_by_score(const SoftGate& gate, std::int64_t first_row, std::int64_t 
 void divide(const SoftGate& gate, std::int64_t first_row, std::int64_t n, const float* from,
             float* left, float* right) {
   const RouteTask& rule = gate.rule;
-  if (rule.is_categorical)
+  if (rule.is_categorical && rule.n_words == 1)
+    divide_with(
+        [word = static_cast<std::int32_t>(rule.words[0]),
+         level = rule.column + first_row](std::int64_t row) {
+          VLevels here;
+          std::memcpy(&here, level + row, sizeof(here));
+          return __builtin_convertvector(1 - (((VLevels{} + word) >> here) & 1), VShare);
+        },
+        n, from, left, right);
+  else if (rule.is_categorical)
     divide_with(
         [&](std::int64_t row) {
           float share[kShareLanes];

@@ -127,11 +127,13 @@ struct Between {
   }
 };
 
-// Lanes to one sum, always in this order.
-OBART_INLINE double add_lanes(double (&lane)[kSumLanes]) {
-  for (int width = kSumLanes / 2; width >= 1; width /= 2)
-    for (int i = 0; i < width; ++i) lane[i] += lane[i + width];
-  return lane[0];
+// Lanes to one sum, always in this order: those that are 4 apart, then 2, then 1.
+OBART_INLINE double add_lanes(const double (&lane)[kSumLanes]) {
+  using VPair = double __attribute__((vector_size(16)));
+  VPair pair[kSumLanes / 2];
+  std::memcpy(pair, lane, sizeof(lane));
+  const VPair sum = (pair[0] + pair[2]) + (pair[1] + pair[3]);
+  return sum[0] + sum[1];
 }
 
 template <class Pairs>
