@@ -150,7 +150,7 @@ class SoftOutputs {
       }
       right_[i] = right;
       inverse_[i] = 1.0 / pivot;
-      squares_ += right * right * inverse_[i];
+      squares_ += right * (right * inverse_[i]);
       ratio_ *= pivot * unit;
       if (ratio_ > 1e100) {
         log_ratio_ += det_log(ratio_);
@@ -163,7 +163,7 @@ class SoftOutputs {
   std::vector<double> lower_;    // L, by row
   std::vector<double> right_;    // b
   std::vector<double> inverse_;  // D^-1
-  double squares_ = 0.0;         // b' D^-1 b
+  double squares_ = 0.0;         // of D^-1/2 L^-1 b
   // Of the determinants of the precision and of the prior's: the ratio, and the logarithm of what
   // would have made it too large.
   double ratio_ = 1.0, log_ratio_ = 0.0;

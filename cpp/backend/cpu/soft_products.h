@@ -155,26 +155,27 @@ template <bool Weighted>
 class ProductSums {
  public:
   ProductSums(const SoftColumns& columns, const ProductRows& rows, double* out)
-      : rows_(rows), n_(columns.n), out_(out) {
+      : rows_(rows), n_(columns.n), is_apart_(columns.n_first < columns.n), out_(out) {
     std::int64_t n = 0;
     const auto take = [&](std::int64_t i) {
       index_[n] = static_cast<std::size_t>(i);
       at_[n++] = columns.at[i];
     };
-    const bool is_apart = columns.n_first < columns.n;
-    if (is_apart) take(columns.left), take(columns.right);
+    if (is_apart_) {
+      take(columns.left);
+      take(columns.right);
+    }
     for (std::int64_t i = 0; i < n_; ++i)
-      if (!is_apart || (i != columns.left && i != columns.right)) take(i);
-    if (is_apart && n_ <= kMostAmong)
-      among<true>(0, n_);
-    else if (n_ <= kMostAmong)
-      among<false>(0, n_);
-    else
-      in_tiles();
+      if (!is_apart_ || (i != columns.left && i != columns.right)) take(i);
+  }
+
+  void run() {
+    if (n_ > kMostAmong) return in_tiles();
+    is_apart_ ? among<true>(0, n_) : among<false>(0, n_);
   }
 
  private:
-  // Some that nobody needs besides.
+  // Some that nobody needs among them.
   void in_tiles() {
     for (std::int64_t i = 0; i < n_; i += kMostBetween) {
       among<false>(i, std::min<std::int64_t>(kMostBetween, n_ - i));
@@ -218,6 +219,7 @@ class ProductSums {
 
   const ProductRows rows_;
   const std::int64_t n_;
+  const bool is_apart_;
   double* const out_;
   const float* at_[kTableSize + 2];
   std::size_t index_[kTableSize + 2];
@@ -226,9 +228,9 @@ class ProductSums {
 void products(const SoftColumns& columns, const float* residual, const float* weight,
               std::int64_t n, double* out) {
   if (weight != nullptr)
-    ProductSums<true>(columns, {residual, weight, n}, out);
+    ProductSums<true>(columns, {residual, weight, n}, out).run();
   else
-    ProductSums<false>(columns, {residual, weight, n}, out);
+    ProductSums<false>(columns, {residual, weight, n}, out).run();
 }
 
 }  // namespace
