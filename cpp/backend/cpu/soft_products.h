@@ -30,7 +30,7 @@ using VDouble = double __attribute__((vector_size(8 * kDoubleLanes)));
 constexpr int kMostAmong = 7;
 constexpr int kMostBetween = 4;
 #else
-constexpr int kMostAmong = 4;
+constexpr int kMostAmong = 5;
 constexpr int kMostBetween = 3;
 #endif
 
