@@ -29,17 +29,13 @@ struct SoftTree {
   std::span<const SoftTerm> terms;  // of its leaves
 };
 
-// Columns of two trees that differ in the rule of one node, its two children last: those of one
-// tree are never multiplied by those of the other.
+// Columns of two trees that differ in the rule of one node, its two children last. Nobody needs
+// products of the children of one tree and those of the other.
 struct SoftColumns {
   const float* const* at;
   std::int64_t n;
   std::int64_t n_first;      // columns of the first tree
   std::int64_t left, right;  // its children of that node
-
-  bool never_together(std::int64_t i, std::int64_t j) const {
-    return i >= n_first && (j == left || j == right);
-  }
 };
 
 struct SoftSumsTask {

@@ -60,7 +60,8 @@ std::vector<Simd> available_simd() {
   if (has_all(saved, kSaved512) &&
       has_all(supported, bit_AVX512F | bit_AVX512BW | bit_AVX512VL | bit_AVX512DQ))
     levels.push_back(Simd::avx512);
-  if (has_all(saved, kSaved256) && has_all(supported, bit_AVX2)) levels.push_back(Simd::avx2);
+  if (has_all(saved, kSaved256) && has_all(supported, bit_AVX2) && has_all(Cpuid(1).ecx, bit_FMA))
+    levels.push_back(Simd::avx2);
 #endif
   levels.push_back(Simd::baseline);
   return levels;

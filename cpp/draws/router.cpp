@@ -83,11 +83,10 @@ void Router::share(std::uint32_t structure, float* shares, const OtherColumn* ot
 }
 
 void Router::accumulate_shares(float* f, const float* shares, std::span<const float> table) const {
-  const SoftKernels& kernels = soft_kernels();
-  for (const float value : table) {
-    kernels.add(f, shares, value, n_groups_ * kGroupRows);
-    shares += kRouteRows;
-  }
+  SharedOutput terms[kTableSize];
+  for (std::size_t k = 0; k < table.size(); ++k, shares += kRouteRows)
+    terms[k] = {shares, table[k]};
+  soft_kernels().add(f, f, {terms, table.size()}, n_groups_ * kGroupRows);
 }
 
 // ---- where rows are ----------------------------------------------------------------------------

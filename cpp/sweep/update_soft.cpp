@@ -39,24 +39,23 @@ class SoftUpdater {
   void plan(std::size_t m) {
     const Tree& tree = ensemble_.trees[m];
     const Proposal& proposal = work_.proposals[m];
-    const int n_leaves = tree.n_leaves();
+    const auto n_leaves = static_cast<std::size_t>(tree.n_leaves());
     s_.plan.set(ensemble_.data, ensemble_.pools, {&tree, 1},
                 proposal.has_rule() ? proposal.rule.n_items : 0);
     s_.basis.clear();
-    s_.now.clear();
-    for (int code = 0; code < n_leaves; ++code) {
+    for (int code = 0; code < tree.n_leaves(); ++code)
       s_.basis.push_back(s_.plan.column_of(tree.leaf(code)));
-      s_.now.push_back({code});
-    }
-    s_.proposed = s_.now;
+    s_.now.set(n_leaves);
+    s_.proposed.set(n_leaves);
     if (!proposal.valid) return;
     const std::size_t l = proposal.left_code;
     const std::size_t r = proposal.right_code;
     if (proposal.effect == Effect::merge_leaves) {
       const PruneCodes codes = tree.prune_codes(proposal.node);
-      s_.proposed[code_after_prune(codes, codes.last)] = s_.now[codes.last];
-      s_.proposed[code_after_prune(codes, codes.left)] = {codes.left, codes.right};
-      s_.proposed.pop_back();
+      s_.proposed.column[code_after_prune(codes, codes.last)] = codes.last;
+      s_.proposed.column[code_after_prune(codes, codes.left)] = codes.left;
+      s_.proposed.add_second(code_after_prune(codes, codes.left), codes.right);
+      s_.proposed.column.pop_back();
       return;
     }
     const std::int32_t left =
@@ -64,12 +63,12 @@ class SoftUpdater {
     if (proposal.effect == Effect::split_leaf) {
       s_.basis[l] = left;
       s_.basis.push_back(left + 1);
-      s_.now[l] = {static_cast<int>(l), n_leaves};
-      s_.proposed.push_back({n_leaves});
+      s_.now.add_second(l, n_leaves);
+      s_.proposed.column.push_back(n_leaves);
     } else {
       s_.basis.insert(s_.basis.end(), {left, left + 1});
-      s_.proposed[l] = {n_leaves};
-      s_.proposed[r] = {n_leaves + 1};
+      s_.proposed.column[l] = n_leaves;
+      s_.proposed.column[r] = n_leaves + 1;
     }
   }
 
@@ -80,7 +79,7 @@ class SoftUpdater {
     bool accepted = false;
     if (proposal.valid) {
       s_.proposed_outputs.set(s_.proposed, sums, s_.basis.size(), leaf_);
-      const double log_accept = s_.proposed_outputs.log_likelihood() - s_.outputs.log_likelihood() +
+      const double log_accept = s_.proposed_outputs.log_likelihood_over(s_.outputs) +
                                 proposal.log_prior_ratio + proposal.log_transition_ratio;
       accepted = log_accept >= 0.0 || det_log(rng_.uniform()) < log_accept;
     }
@@ -94,10 +93,11 @@ class SoftUpdater {
     }
     s_.outputs.draw(rng_, s_.values);
     s_.terms.clear();
-    for (std::size_t c = 0; c < s_.now.size(); ++c) {
+    for (std::size_t c = 0; c < s_.values.size(); ++c)
       tree.leaf_node(static_cast<int>(c)).output = s_.values[c];
-      s_.now[c].for_each([&](std::size_t a) { s_.terms.push_back({s_.basis[a], s_.values[c]}); });
-    }
+    s_.now.for_each_column([&](std::size_t code, std::size_t column) {
+      s_.terms.push_back({s_.basis[column], s_.values[code]});
+    });
   }
 
   // The leaf codes of the rows after an accepted move, before the tree changes.
@@ -105,7 +105,7 @@ class SoftUpdater {
     const Tree& tree = ensemble_.trees[m];
     const Proposal& proposal = work_.proposals[m];
     const std::size_t n_codes =
-        std::max<std::size_t>(static_cast<std::size_t>(tree.n_leaves()), s_.now.size());
+        std::max<std::size_t>(static_cast<std::size_t>(tree.n_leaves()), s_.now.column.size());
     maps_.fill(tree, proposal, n_codes > kNarrowCodes ? kTableSize - 1 : kNarrowCodes + 1);
     PassTask task{};
     task.combine = Combine::add;

@@ -7,7 +7,6 @@
 
 #include "backend/cpu/kernels.h"
 #include "base/normal_kernels.h"
-#include "base/random.h"
 #include "model/data.h"
 
 namespace obart::testing {
@@ -47,12 +46,6 @@ std::vector<CodeMask> codes_by_block(const std::vector<std::uint8_t>& code) {
     masks.push_back(mask);
   }
   return masks;
-}
-
-template <class T>
-bool same(const std::vector<T>& a, const std::vector<T>& b) {
-  return a.size() == b.size() &&
-         (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(T)) == 0);
 }
 
 // A rule's bits: only rows with one of two codes may go right.
@@ -428,16 +421,9 @@ void check_scores(Rng& rng, std::size_t n, KernelChecks& found) {
 }
 
 template <class Task>
-void check(Rng& rng, std::int64_t n_groups, int n_codes, KernelChecks& found) {
-  const Task task(rng, n_groups, n_codes);
-  Task expected = task;
-  expected.run_plainly();
-  ++found.n_tasks;
-  for (const Simd level : available_simd()) {
-    Task done = task;
-    done.run(cpu_kernels(level));
-    if (!(done == expected)) ++found.n_different;
-  }
+void check(Rng& rng, std::int64_t n_groups, int size, KernelChecks& found) {
+  const auto kernels_of = [](Simd level) -> const CpuKernels& { return cpu_kernels(level); };
+  check_task<Task>(rng, n_groups, size, kernels_of, found);
 }
 
 }  // namespace
@@ -457,6 +443,7 @@ KernelChecks check_kernels(std::uint64_t seed) {
         check<Routed>(rng, n_groups, n_codes, found);
         check<Predicted>(rng, n_groups, n_codes, found);
       }
+  check_soft_kernels(rng, found);
   return found;
 }
 

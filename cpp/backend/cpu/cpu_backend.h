@@ -85,6 +85,9 @@ class CpuBackend final : public PassBackend, public SoftRows {
   }
   void reserve_shares(std::int64_t n_columns);
   void divide_block(std::span<const SoftGate> gates, std::int64_t block);
+  // to = from + sign * terms, for the rows of a block.
+  void add_terms(float* to, const float* from, std::span<const SoftTerm> terms, float sign,
+                 std::int64_t block);
   void soft_sums_of_block(const SoftSumsTask& task, std::int64_t block);
 
   const CpuKernels& kernels_;

@@ -4,29 +4,35 @@
 
 namespace obart {
 
-// More of them than were ever needed lie further apart; the rows are written anew by each task.
+// More of them than were ever needed lie further apart. The root's are written once, the others
+// anew by each task. Padding rows have no share at all.
 void CpuBackend::reserve_shares(std::int64_t n_columns) {
   if (n_columns > n_soft_columns_) {
     n_soft_columns_ = std::max(n_columns, 2 * n_soft_columns_);
     soft_shares_ =
         AlignedBuffer<float>(static_cast<std::size_t>(n_blocks_ * n_soft_columns_ * kBlockRows));
+    for (std::int64_t block = 0; block < n_blocks_; ++block)
+      std::fill_n(shares_of(block, 0), std::min(kBlockRows, n_rows_ - block * kBlockRows), 1.0F);
   }
   const auto n_padded = static_cast<std::size_t>(n_groups_ * kGroupRows);
   if (others_left_.size() < n_padded) others_left_ = AlignedBuffer<float>(n_padded);
 }
 
-// Padding rows have no share at all.
 void CpuBackend::divide_block(std::span<const SoftGate> gates, std::int64_t block) {
   const SoftKernels& kernels = soft_kernels();
   const std::int64_t row = block * kBlockRows;
   const std::int64_t n = rows_of_block(block);
-  float* const all = shares_of(block, 0);
-  const std::int64_t n_real = std::min(n, n_rows_ - row);
-  std::fill_n(all, n_real, 1.0F);
-  std::fill(all + n_real, all + n, 0.0F);
   for (const SoftGate& gate : gates)
     kernels.divide(gate, row, n, shares_of(block, gate.from), shares_of(block, gate.left),
                    shares_of(block, gate.right));
+}
+
+void CpuBackend::add_terms(float* to, const float* from, std::span<const SoftTerm> terms,
+                           float sign, std::int64_t block) {
+  SharedOutput shared[kTableSize + 1];
+  for (std::size_t k = 0; k < terms.size(); ++k)
+    shared[k] = {shares_of(block, terms[k].column), sign * terms[k].output};
+  soft_kernels().add(to, from, {shared, terms.size()}, rows_of_block(block));
 }
 
 void CpuBackend::soft_sums_of_block(const SoftSumsTask& task, std::int64_t block) {
@@ -35,9 +41,7 @@ void CpuBackend::soft_sums_of_block(const SoftSumsTask& task, std::int64_t block
   const std::int64_t n = rows_of_block(block);
   divide_block(task.tree.gates, block);
   float* const left = others_left_.data() + row;
-  std::copy_n(task.residual + row, n, left);
-  for (const SoftTerm& term : task.tree.terms)
-    kernels.add(left, shares_of(block, term.column), term.output, n);
+  add_terms(left, task.residual + row, task.tree.terms, 1.0F, block);
   const auto n_basis = static_cast<std::int64_t>(task.basis.size());
   const float* columns[kTableSize + 2];
   for (std::size_t k = 0; k < task.basis.size(); ++k) columns[k] = shares_of(block, task.basis[k]);
@@ -66,13 +70,9 @@ const double* CpuBackend::soft_sums(const SoftSumsTask& task) {
 
 void CpuBackend::soft_apply(std::span<const SoftTerm> terms, float* residual, bool is_last) {
   for_shares([&](std::int64_t first, std::int64_t last) {
-    const SoftKernels& kernels = soft_kernels();
     for (std::int64_t block = first; block < last; ++block) {
       const std::int64_t row = block * kBlockRows;
-      const std::int64_t n = rows_of_block(block);
-      std::copy_n(others_left_.data() + row, n, residual + row);
-      for (const SoftTerm& term : terms)
-        kernels.add(residual + row, shares_of(block, term.column), -term.output, n);
+      add_terms(residual + row, others_left_.data() + row, terms, -1.0F, block);
     }
   });
   if (is_choosing_) note_pass(is_last);

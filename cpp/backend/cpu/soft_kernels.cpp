@@ -2,12 +2,14 @@
 
 namespace obart {
 
-const SoftKernels& soft_kernels() {
+const SoftKernels& soft_kernels([[maybe_unused]] Simd level) {
 #ifdef OBART_X86_SIMD
-  if (chosen_simd() == Simd::avx512) return kSoftAvx512;
-  if (chosen_simd() == Simd::avx2) return kSoftAvx2;
+  if (level == Simd::avx512) return kSoftAvx512;
+  if (level == Simd::avx2) return kSoftAvx2;
 #endif
   return kSoftBaseline;
 }
+
+const SoftKernels& soft_kernels() { return soft_kernels(chosen_simd()); }
 
 }  // namespace obart
