@@ -61,7 +61,7 @@ EFFECT_LEVEL_SD = 0.0
 WIDTH_SCALE = 0.3
 # The default for numbers: short fits, which estimate the noise in any case, decide.
 SOFT_NUMBERS: bool | Auto = "auto"
-# With more rows, soft="auto" is False: soft rules take ten times as long, and as f is known better
+# With more rows, soft="auto" is False: soft rules take four times as long, and as f is known better
 # its steps are smaller.
 MOST_ROWS_OF_AUTO = 4000
 
@@ -350,7 +350,7 @@ AUTO_SECONDS = 60.0
 TREE_SECONDS = 0.5e-6
 ROW_SECONDS = 0.4e-9
 # The latter with soft rules, which share out each row.
-SOFT_ROW_SECONDS = 5e-9
+SOFT_ROW_SECONDS = 1.5e-9
 
 
 class SweepCost(NamedTuple):

@@ -302,7 +302,7 @@ def test_soft_fits_count_the_sweeps_of_soft_rules(monkeypatch):
 def test_soft_rules_have_fewer_sweeps():
     length = RUN_LENGTHS["regression"]
     hard, soft = (length.max_sweeps(SweepCost(1000, 200, 1, is_soft)) for is_soft in (False, True))
-    assert length.first_round().n_sweeps < soft < hard / 3
+    assert length.first_round().n_sweeps < soft < hard / 2
 
 
 # ---- next to no noise ----------------------------------------------------------------------------
