@@ -19,7 +19,9 @@ X, y = make_friedman1(600, noise=1.0, random_state=0)
 
 def error(n_trees, train, test):
     """Fit one model on one thread and return its test RMSE."""
-    model = ObliqueBARTRegressor(n_trees, n_chains=1, random_state=0, n_jobs=1, progress=False)
+    model = ObliqueBARTRegressor(
+        n_trees, n_chains=1, soft=False, random_state=0, n_jobs=1, progress=False
+    )
     model.fit(X[train], y[train])
     return float(np.sqrt(np.mean((model.predict(X[test]) - y[test]) ** 2)))
 

@@ -21,7 +21,7 @@ folds = KFold(5, shuffle=True, random_state=0)
 # Rules and k, the width of the prior of f: six models on five folds.
 
 search = GridSearchCV(
-    ObliqueBARTRegressor(n_chains=1, random_state=0, progress=False),
+    ObliqueBARTRegressor(n_chains=1, soft=False, random_state=0, progress=False),
     {"rules": ["oblique", "axis"], "k": [1.0, 2.0, 3.0]},
     cv=folds,
     scoring="neg_root_mean_squared_error",

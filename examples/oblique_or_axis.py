@@ -23,7 +23,9 @@ X = rng.uniform(-1, 1, (1000, 2))
 y = truth(X) + rng.standard_normal(1000)
 
 models = {
-    rules: ObliqueBARTRegressor(rules=rules, n_chains=2, random_state=1, progress=False).fit(X, y)
+    rules: ObliqueBARTRegressor(
+        rules=rules, soft=False, n_chains=2, random_state=1, progress=False
+    ).fit(X, y)
     for rules in ("axis", "oblique")
 }
 

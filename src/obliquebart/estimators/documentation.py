@@ -48,9 +48,11 @@ directions : None, Sparse, Axis, Signs, Groups, Patch, or a list of them
 soft : bool or "auto"
     Soft rules, for smooth f: rows near the cut of a continuous rule go both ways, in shares that
     change smoothly across it, and how wide that is is learned. It takes more time, and runs on the
-    processor. "auto" compares both on the held-out rows of short fits and takes soft rules if they
-    pay; with labels, with more than {MOST_ROWS_OF_AUTO:,} rows, with ``device="cuda"`` and for a
-    Dask collection it is False. `soft_` says what was used. See ``docs/howto/soft.md``.
+    processor. "auto" compares both on the held-out rows of the short fits that estimate the noise,
+    and takes soft rules if they pay. It is False where there are none (labels, or `sigma` or
+    `sigma_quantile` given), without continuous columns, with more than {MOST_ROWS_OF_AUTO:,} rows,
+    with ``prior="paper"``, with ``device="cuda"`` and for a Dask collection. `soft_` says what was
+    used. See ``docs/howto/soft.md``.
 alpha, beta : float
     A node at depth d splits with prior probability alpha (1 + d)^-beta.
 nu : float or None
@@ -105,9 +107,10 @@ n_jobs : int or None
     several threads, and uses as many of them as pay. Predictions use as many threads. The draws do
     not depend on it.
 device : {{"cpu", "cuda", "auto"}}
-    What chains run on: the processor, or an NVIDIA card, with the same draws, bit for bit. "auto"
-    takes a card, if there is one and the noise is normal, for tables of {FEWEST_ROWS:,} rows or
-    more, and of {ROWS_PER_CORE:,} for each core that the chains would use instead.
+    What chains run on: the processor, or an NVIDIA card, with the same draws, bit for bit, where
+    rules are hard. "auto" takes a card, if there is one and the noise is normal, for tables of
+    {FEWEST_ROWS:,} rows or more, and of {ROWS_PER_CORE:,} for each core that the chains would use
+    instead.
     `device_` says what was used. Predictions run on the processor. See ``docs/howto/gpu.md``.
 random_state : int, RandomState or None
     Seed of the chains. An int makes `fit` reproducible: every call gives the same draws.
