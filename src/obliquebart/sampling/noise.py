@@ -44,8 +44,8 @@ FEWEST_ROWS_FOR_TAILS = 250
 # Tails that fit the outcomes better must not cost predictions: how much larger their mean squared
 # error may be than the least.
 ERROR_TOLERANCE = 0.05
-# Soft rules take longer, and are chosen if the mean log density of outcomes is higher by more than
-# this, and by more than its standard error: few rows do not tell.
+# Soft rules take longer, and are chosen if the mean log density of outcomes is higher by more. That
+# may be chance, but soft rules are the better guess then, and do no harm.
 LEAST_GAIN = 0.01
 # How many times as long short fits with soft rules take, about.
 SOFT_FACTOR = 3.0
@@ -80,30 +80,23 @@ class _Unseen(NamedTuple):
         nearest = np.maximum(low, np.minimum(mean, high))
         return np.asarray((nearest - mean) * np.sqrt(self.weights), dtype=np.float64)
 
-    def log_densities(self, likelihood: Likelihood, sigma: float, df: float) -> FloatArray:
-        """Return the log density of each outcome, over all draws of f."""
+    def log_density(self, likelihood: Likelihood, sigma: float, df: float) -> float:
+        """Return the mean log density of the outcomes, over all draws of f."""
         noise = {"sigma": np.array(sigma), "df": np.array(df)}
         of_draws = likelihood.log_density(self.y, Given(self.f, noise, self.weights))
-        return np.asarray(logsumexp(of_draws, axis=0) - math.log(len(self.f)), dtype=np.float64)
+        return float(np.mean(logsumexp(of_draws, axis=0))) - math.log(len(self.f))
 
 
 class _Candidate(NamedTuple):
     """Noise of some degrees of freedom, and how well its short fits predict unseen outcomes."""
 
     noise: NoiseEstimate
-    log_densities: FloatArray  # of each outcome
+    log_density: float
     error: float  # mean squared
-
-    @property
-    def log_density(self) -> float:
-        """The mean."""
-        return float(np.mean(self.log_densities))
 
     def pays_against(self, other: _Candidate) -> bool:
         """Whether this one is better by enough to take longer."""
-        gains = self.log_densities - other.log_densities
-        standard_error = float(np.std(gains)) / math.sqrt(len(gains))
-        is_likelier = float(np.mean(gains)) > max(LEAST_GAIN, standard_error)
+        is_likelier = self.log_density > other.log_density + LEAST_GAIN
         return is_likelier and self.error <= (1.0 + ERROR_TOLERANCE) * other.error
 
 
@@ -136,8 +129,7 @@ def estimate_noise(
     chosen = max(good, key=lambda one: one.log_density)
     each_took = (time.monotonic() - start) / len(candidates)
     if soft_priors and fitter.has_time_for(SOFT_FACTOR * each_took):
-        tails = [one.noise for one in candidates].index(chosen.noise)
-        soft = _try(fitter, soft_priors[tails])
+        soft = _try(fitter, soft_priors[candidates.index(chosen)])
         if soft is not None and soft.pays_against(chosen):
             return soft.noise
     return chosen.noise
@@ -149,9 +141,9 @@ def _try(fitter: _ShortFits, settings: _core.Settings) -> _Candidate | None:
     if unseen is None:
         return None
     df = settings.more.get("df", math.inf)
-    log_densities, sigma = _most_likely_scale(unseen, LIKELIHOODS[settings.likelihood], df)
+    log_density, sigma = _most_likely_scale(unseen, LIKELIHOODS[settings.likelihood], df)
     noise = NoiseEstimate(sigma, df, settings.likelihood, is_soft=settings.soft)
-    return _Candidate(noise, log_densities, float(np.mean(unseen.errors**2)))
+    return _Candidate(noise, log_density, float(np.mean(unseen.errors**2)))
 
 
 class _ShortFits(NamedTuple):
@@ -212,10 +204,8 @@ class _ShortFits(NamedTuple):
         return TrainingProblem(table.take(rows), part)
 
 
-def _most_likely_scale(
-    unseen: _Unseen, likelihood: Likelihood, df: float
-) -> tuple[FloatArray, float]:
-    """Return the log densities with the highest mean, and the scale that has them."""
+def _most_likely_scale(unseen: _Unseen, likelihood: Likelihood, df: float) -> tuple[float, float]:
+    """Return the highest mean log density and the scale that has it."""
     errors = unseen.errors
     if unseen.y.ndim > 1:
         # Limits that do not contradict f say nothing about the noise.
@@ -223,7 +213,7 @@ def _most_likely_scale(
     typical = float(np.median(np.abs(errors))) / MEDIAN_NORMAL
     largest = 1.5 * max(float(np.sqrt(np.mean(errors**2))), 1e-5)
     scales = np.geomspace(max(SMALLEST_SHARE * typical, 1e-3 * largest), largest, N_SCALES)
-    densities = [unseen.log_densities(likelihood, float(scale), df) for scale in scales]
-    i = int(np.argmax([np.mean(each) for each in densities]))
+    densities = [unseen.log_density(likelihood, float(scale), df) for scale in scales]
+    i = int(np.argmax(densities))
     # An estimate has no more digits, and a fit does not depend on the last bits of a library.
     return densities[i], float(f"{scales[i]:.3g}")
