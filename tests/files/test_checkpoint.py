@@ -288,9 +288,10 @@ def test_a_limited_file_size(data, path):
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-def test_the_first_checkpoint_must_succeed(data, tmp_path):
+def test_a_missing_folder_is_an_error_before_anything_takes_time(data, tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "estimate_noise", lambda *_: pytest.fail("it took its time"))
     model = ObliqueBARTRegressor(**SMALL)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError, match="no/folder"):
         model.fit(*data, checkpoint=tmp_path / "no" / "folder")
     assert not hasattr(model, "posterior_")
 

@@ -10,6 +10,7 @@ might say something else.
 
 from __future__ import annotations
 
+import errno
 import math
 import os
 import threading
@@ -74,8 +75,13 @@ class Identity(NamedTuple):
 
 
 def read_estimates(path: str | os.PathLike[str]) -> list[NoiseEstimate | None] | None:
-    """Return the estimates of the noise in a checkpoint; None if there is no file."""
+    """Return the estimates of the noise in a checkpoint; None if there is no file.
+
+    A missing folder is an error here, before short fits take their time.
+    """
     if not os.path.exists(path):
+        if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
         return None
     try:
         header = unpack(read_file(path), FORMAT, (SCHEMA,)).header
