@@ -49,10 +49,10 @@ soft : bool or "auto"
     Soft rules, for smooth f: rows near the cut of a continuous rule go both ways, in shares that
     change smoothly across it, and how wide that is is learned. It takes more time, and runs on the
     processor. "auto" compares both on the held-out rows of the short fits that estimate the noise,
-    and takes soft rules if they pay. It is False where there are none (labels, or `sigma` or
-    `sigma_quantile` given), without continuous columns, with more than {MOST_ROWS_OF_AUTO:,} rows,
-    with ``prior="paper"``, with ``device="cuda"`` and for a Dask collection. `soft_` says what was
-    used. See ``docs/howto/soft.md``.
+    and takes soft rules unless they are worse. It is False where there are no such fits (labels, or
+    `sigma` or `sigma_quantile` given), without continuous columns, with more than
+    {MOST_ROWS_OF_AUTO:,} rows, with ``prior="paper"``, with ``device="cuda"`` and for a Dask
+    collection. `soft_` says what was used. See ``docs/howto/soft.md``.
 alpha, beta : float
     A node at depth d splits with prior probability alpha (1 + d)^-beta.
 nu : float or None

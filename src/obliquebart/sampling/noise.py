@@ -41,12 +41,9 @@ FEWEST_ROWS = 25
 DEGREES_OF_FREEDOM = (6.0, 10.0, math.inf)
 # With fewer rows a rare signal cannot be told from an outlier, and noise is taken to be normal.
 FEWEST_ROWS_FOR_TAILS = 250
-# Tails that fit the outcomes better must not cost predictions: how much larger their mean squared
-# error may be than the least.
+# Tails that fit the outcomes better, and soft rules, must not cost predictions: how much larger
+# their mean squared error may be than the least.
 ERROR_TOLERANCE = 0.05
-# Soft rules take longer, and are chosen if the mean log density of outcomes is higher by more. That
-# may be chance, but soft rules are the better guess then, and do no harm.
-LEAST_GAIN = 0.01
 # How many times as long short fits with soft rules take, about.
 SOFT_FACTOR = 3.0
 # The posterior of f is wider than its error where f is smooth, as sums of trees are not: then the
@@ -80,24 +77,31 @@ class _Unseen(NamedTuple):
         nearest = np.maximum(low, np.minimum(mean, high))
         return np.asarray((nearest - mean) * np.sqrt(self.weights), dtype=np.float64)
 
-    def log_density(self, likelihood: Likelihood, sigma: float, df: float) -> float:
-        """Return the mean log density of the outcomes, over all draws of f."""
+    def log_densities(self, likelihood: Likelihood, sigma: float, df: float) -> FloatArray:
+        """Return the log density of each outcome, over all draws of f."""
         noise = {"sigma": np.array(sigma), "df": np.array(df)}
         of_draws = likelihood.log_density(self.y, Given(self.f, noise, self.weights))
-        return float(np.mean(logsumexp(of_draws, axis=0))) - math.log(len(self.f))
+        return np.asarray(logsumexp(of_draws, axis=0) - math.log(len(self.f)), dtype=np.float64)
 
 
 class _Candidate(NamedTuple):
     """Noise of some degrees of freedom, and how well its short fits predict unseen outcomes."""
 
     noise: NoiseEstimate
-    log_density: float
+    log_densities: FloatArray  # of each outcome
     error: float  # mean squared
 
-    def pays_against(self, other: _Candidate) -> bool:
-        """Whether this one is better by enough to take longer."""
-        is_likelier = self.log_density > other.log_density + LEAST_GAIN
-        return is_likelier and self.error <= (1.0 + ERROR_TOLERANCE) * other.error
+    @property
+    def log_density(self) -> float:
+        """The mean."""
+        return float(np.mean(self.log_densities))
+
+    def is_no_worse_than(self, other: _Candidate) -> bool:
+        """Whether outcomes are no less likely, by more than chance, and predicted no worse."""
+        gains = self.log_densities - other.log_densities
+        standard_error = float(np.std(gains)) / math.sqrt(len(gains))
+        is_as_likely = float(np.mean(gains)) >= -standard_error
+        return is_as_likely and self.error <= (1.0 + ERROR_TOLERANCE) * other.error
 
 
 def estimate_noise(
@@ -112,9 +116,9 @@ def estimate_noise(
     The settings differ in the tails of the noise and have a loose prior of sigma. Among those whose
     predictions are about the best, the one that makes unseen outcomes most likely is chosen. If
     there are the same settings with soft rules, these are tried for the tails that were chosen, and
-    taken if they pay. With a time limit they are tried only if that seems to leave enough time. The
-    result is None if there are too few rows or not enough seconds. Without a time limit the same
-    data give the same estimate.
+    taken unless they are worse. With a time limit they are tried only if that seems to leave enough
+    time. The result is None if there are too few rows or not enough seconds. Without a time limit
+    the same data give the same estimate.
     """
     start = time.monotonic()
     fitter = _ShortFits(problem, n_jobs, None if seconds is None else start + seconds)
@@ -129,8 +133,9 @@ def estimate_noise(
     chosen = max(good, key=lambda one: one.log_density)
     each_took = (time.monotonic() - start) / len(candidates)
     if soft_priors and fitter.has_time_for(SOFT_FACTOR * each_took):
-        soft = _try(fitter, soft_priors[candidates.index(chosen)])
-        if soft is not None and soft.pays_against(chosen):
+        tails = [one.noise for one in candidates].index(chosen.noise)
+        soft = _try(fitter, soft_priors[tails])
+        if soft is not None and soft.is_no_worse_than(chosen):
             return soft.noise
     return chosen.noise
 
@@ -141,9 +146,9 @@ def _try(fitter: _ShortFits, settings: _core.Settings) -> _Candidate | None:
     if unseen is None:
         return None
     df = settings.more.get("df", math.inf)
-    log_density, sigma = _most_likely_scale(unseen, LIKELIHOODS[settings.likelihood], df)
+    log_densities, sigma = _most_likely_scale(unseen, LIKELIHOODS[settings.likelihood], df)
     noise = NoiseEstimate(sigma, df, settings.likelihood, is_soft=settings.soft)
-    return _Candidate(noise, log_density, float(np.mean(unseen.errors**2)))
+    return _Candidate(noise, log_densities, float(np.mean(unseen.errors**2)))
 
 
 class _ShortFits(NamedTuple):
@@ -204,8 +209,10 @@ class _ShortFits(NamedTuple):
         return TrainingProblem(table.take(rows), part)
 
 
-def _most_likely_scale(unseen: _Unseen, likelihood: Likelihood, df: float) -> tuple[float, float]:
-    """Return the highest mean log density and the scale that has it."""
+def _most_likely_scale(
+    unseen: _Unseen, likelihood: Likelihood, df: float
+) -> tuple[FloatArray, float]:
+    """Return the log densities with the highest mean, and the scale that has them."""
     errors = unseen.errors
     if unseen.y.ndim > 1:
         # Limits that do not contradict f say nothing about the noise.
@@ -213,7 +220,7 @@ def _most_likely_scale(unseen: _Unseen, likelihood: Likelihood, df: float) -> tu
     typical = float(np.median(np.abs(errors))) / MEDIAN_NORMAL
     largest = 1.5 * max(float(np.sqrt(np.mean(errors**2))), 1e-5)
     scales = np.geomspace(max(SMALLEST_SHARE * typical, 1e-3 * largest), largest, N_SCALES)
-    densities = [unseen.log_density(likelihood, float(scale), df) for scale in scales]
-    i = int(np.argmax(densities))
+    densities = [unseen.log_densities(likelihood, float(scale), df) for scale in scales]
+    i = int(np.argmax([np.mean(each) for each in densities]))
     # An estimate has no more digits, and a fit does not depend on the last bits of a library.
     return densities[i], float(f"{scales[i]:.3g}")
