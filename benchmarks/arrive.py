@@ -201,9 +201,9 @@ def report(lines: list[dict[str, Any]]) -> str:
 
 def _arrival(sets: dict[str, dict[str, Any]]) -> list[str]:
     rows = [
-        "| set | rows | sweeps | CPU s | verdict | share | R-hat of f | of scales | noise df "
+        "| set | rows | sweeps | CPU s | verdict | share | R-hat of f | of scales | rules | noise df "
         "| effective draws of f per CPU s, against before |",
-        "|---|---|---|---|---|---|---|---|---|---|",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, fits in sorted(sets.items()):
         fit = fits["default"]
@@ -219,7 +219,8 @@ def _arrival(sets: dict[str, dict[str, Any]]) -> list[str]:
         )
         rows.append(
             f"| {name} | {fit['n']} | {fit['n_sweeps']:,} | {fit['seconds']:.1f} | {fit['tier']} "
-            f"| {fit['share']:.2%} | {fit['rhat']:.3f} | {fit['scale_rhat']:.2f} | {df} | {gain} |"
+            f"| {fit['share']:.2%} | {fit['rhat']:.3f} | {fit['scale_rhat']:.2f} "
+            f"| {'soft' if fit['is_soft'] else 'hard'} | {df} | {gain} |"
         )
     small = [fits["default"] for fits in sets.values() if fits["default"]["n"] <= 0.5625 * MAX_ROWS]
     rows += [
