@@ -201,8 +201,8 @@ def report(lines: list[dict[str, Any]]) -> str:
 
 def _arrival(sets: dict[str, dict[str, Any]]) -> list[str]:
     rows = [
-        "| set | rows | sweeps | CPU s | verdict | share | R-hat of f | of scales | rules | noise df "
-        "| effective draws of f per CPU s, against before |",
+        "| set | rows | sweeps | CPU s | verdict | share | R-hat of f | of scales | rules "
+        "| noise df | effective draws of f per CPU s, against before |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, fits in sorted(sets.items()):
