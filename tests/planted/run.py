@@ -80,7 +80,10 @@ TESTS = {
         "tests/exact/test_soft.py::test_prior_of_the_core",
         ["two columns", "perturb: two columns"],
     ),
-    "widths": ("tests/exact/test_soft.py::test_widths_do_not_depend_on_directions", ["1.0"]),
+    "widths": (
+        "tests/exact/test_soft.py::test_widths_do_not_depend_on_directions",
+        ["all columns", "a line of columns"],
+    ),
     "one soft rule": (
         "tests/exact/test_soft.py::test_a_known_posterior",
         ["False-all moves", "True-perturb"],
