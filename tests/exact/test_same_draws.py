@@ -165,7 +165,7 @@ CLASSIFICATIONS: dict[str, tuple[dict[str, Any], np.ndarray, int]] = {
     "soft joint classes": ({"soft": True}, X, 3),
     "two classes, large table": ({"n_trees": 5}, numbers(40_000, 3), 2),
 }
-SOFT_NAMES = [*SOFT, "soft joint classes"]
+SOFT_NAMES = [*SOFT, "soft joint classes", "chosen rules"]
 # By the engine alone: number of classes, table, weights, whether leaf_sd is sampled.
 CLASSES: dict[str, tuple[int, np.ndarray, np.ndarray | None, bool]] = {
     "logit": (2, X, None, True),

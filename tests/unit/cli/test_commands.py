@@ -66,6 +66,7 @@ def test_the_device_belongs_to_the_machine(folder, tmp_path, monkeypatch):
     monkeypatch.setattr(running, "resolve_device", lambda *_: Device("plain", "plain_card"))
     path = tmp_path / "m.obart"
     line = ["fit", folder / "data.csv", "-t", "y", "-o", path, "--device", "auto", *QUICK]
+    line.append("--no-soft")  # cards have hard rules only
     assert "s on plain. Saved" in " ".join(run(*line).stderr.split())
     assert obliquebart.load(path).device == "cpu"
     assert json.loads(run(*line, "--json").stdout)["device"] == "plain"

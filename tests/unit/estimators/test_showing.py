@@ -50,7 +50,7 @@ def test_a_fitted_model_adds_what_it_found_to_the_diagram():
     assert "sk-top-container" in html
     texts = Cells(html[html.index('<div class="obliquebart">') :]).texts
     facts = {"price, a number", "2 continuous, 0 categorical", "40"}
-    assert facts | {"2 chains of 25 draws of 20 trees", "verdict"} <= set(texts)
+    assert facts | {"2 chains of 25 draws of 20 trees with soft rules", "verdict"} <= set(texts)
     assert model._repr_html_().endswith(html[html.index('<div class="obliquebart">') :])
     with sklearn.config_context(display="text"):
         assert "text/html" not in model._repr_mimebundle_()
