@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
-import math
 import os
 import resource
 import shutil
@@ -25,10 +24,8 @@ from obliquebart import (
     ObliqueBARTClassifier,
     ObliqueBARTRegressor,
 )
-from obliquebart.estimators import running
 from obliquebart.files import checkpoint, container, model_file
 from obliquebart.files.container import Contents
-from obliquebart.model.outcome import NoiseEstimate
 from obliquebart.sampling import run
 from obliquebart.sampling.progress import FitProgress
 
@@ -175,19 +172,6 @@ def test_more_time_goes_on_from_the_checkpoint(data, path):
     assert bytes_of(model) == bytes_of(undisturbed)
 
 
-@pytest.mark.parametrize("estimate", [None, NoiseEstimate(0.2, math.inf, "gaussian", True)])
-def test_short_fits_are_not_repeated(data, path, monkeypatch, estimate):
-    """With another time limit they might say something else: what they said is in the file."""
-    said = iter([estimate])
-    monkeypatch.setattr(running, "estimate_noise", lambda *_: next(said))
-    model = ObliqueBARTRegressor(**SMALL).fit(*data, checkpoint=path)
-    again = ObliqueBARTRegressor(**SMALL).fit(*data, checkpoint=path)
-    assert again.soft_ == (estimate is not None)
-    assert bytes_of(again) == bytes_of(model)
-    with pytest.raises(ModelFileError, match="different settings"):
-        ObliqueBARTRegressor(**SMALL, soft=estimate is None).fit(*data, checkpoint=path)
-
-
 def test_a_round_that_is_not_of_this_fit_is_refused(data, path):
     ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE).fit(*data, checkpoint=path)
     header, arrays = container.unpack(path.read_bytes(), checkpoint.FORMAT, (checkpoint.SCHEMA,))
@@ -286,14 +270,6 @@ def test_a_limited_file_size(data, path):
         fit_on_a_full_disk(data, path, make_room)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-
-
-def test_a_missing_folder_is_an_error_before_anything_takes_time(data, tmp_path, monkeypatch):
-    monkeypatch.setattr(running, "estimate_noise", lambda *_: pytest.fail("it took its time"))
-    model = ObliqueBARTRegressor(**SMALL)
-    with pytest.raises(FileNotFoundError, match="no/folder"):
-        model.fit(*data, checkpoint=tmp_path / "no" / "folder")
-    assert not hasattr(model, "posterior_")
 
 
 def test_warnings_as_errors_stop_the_fit(data, path, monkeypatch):

@@ -104,26 +104,3 @@ def test_a_chain_looks_at_the_clock_less_often_if_sweeps_are_fast(monkeypatch):
     assert recorder.stage(0) == 1
     # Once, after a minute; the minute then begins again.
     assert written == [((0, 1, "chain"), {"write": True})]
-
-
-ESTIMATE = {"sigma": 0.5, "df": None, "likelihood": "gaussian", "is_soft": False}
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        *({"sigma": sigma} for sigma in (0.0, -1.0, "1", None, True)),
-        *({"df": -6.0}, {"df": 6}, {"df": "6"}),
-        *({"likelihood": "no such"}, {"likelihood": ["gaussian"]}, {"is_soft": 1}),
-    ],
-    ids=str,
-)
-def test_a_wrong_estimate_of_the_noise_is_refused(path, wrong):
-    fit(path)
-    contents = opened(path)
-    for estimate, message in ((ESTIMATE, "different settings"), (wrong, "that cannot be one")):
-        header = copy.deepcopy(contents.header)
-        header["identity"]["estimates"] = [{**ESTIMATE, **estimate}]
-        path.write_bytes(small_files.closed(Contents(header, contents.arrays)))
-        with pytest.raises(ModelFileError, match=message):
-            fit(path)
