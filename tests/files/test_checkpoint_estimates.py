@@ -11,48 +11,39 @@ import pytest
 from helpers import small_files
 from obliquebart import ModelFileError, ObliqueBARTRegressor
 from obliquebart.estimators import running
-from obliquebart.files import checkpoint, container, model_file
+from obliquebart.files import checkpoint, container
 from obliquebart.files.container import Contents
+from obliquebart.files.model_file import to_bytes
 from obliquebart.model.outcome import NoiseEstimate
 
 SMALL = {"n_trees": 8, "n_burn": 20, "n_draws": 30, "n_chains": 2, "progress": False}
 SMALL["random_state"] = 5
 
 
-@pytest.fixture
-def data():
-    rng = np.random.default_rng(0)
-    X = {"a": rng.normal(size=80), "b": rng.normal(size=80), "c": rng.choice(["p", "q", "r"], 80)}
-    return X, X["a"] + 0.3 * rng.normal(size=80)
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "run.ckpt"
-
-
-def bytes_of(model):
-    return model_file.to_bytes(model._fitted, {})
+def table(n=80):
+    x = np.random.default_rng(0).normal(size=(n, 2))
+    return x, x[:, 0]
 
 
 @pytest.mark.parametrize("estimate", [None, NoiseEstimate(0.2, math.inf, "gaussian", True)])
-def test_short_fits_are_not_repeated(data, path, monkeypatch, estimate):
+def test_short_fits_are_not_repeated(tmp_path, monkeypatch, estimate):
     """With another time limit they might say something else: what they said is in the file."""
     said = iter([estimate])
     monkeypatch.setattr(running, "estimate_noise", lambda *_: next(said))
-    model = ObliqueBARTRegressor(**SMALL).fit(*data, checkpoint=path)
-    again = ObliqueBARTRegressor(**SMALL).fit(*data, checkpoint=path)
+    options = {"checkpoint": tmp_path / "run.ckpt"}
+    model = ObliqueBARTRegressor(**SMALL).fit(*table(), **options)
+    again = ObliqueBARTRegressor(**SMALL).fit(*table(), **options)
     assert again.soft_ == (estimate is not None)
-    assert bytes_of(again) == bytes_of(model)
+    assert to_bytes(again._fitted, {}) == to_bytes(model._fitted, {})
     with pytest.raises(ModelFileError, match="different settings"):
-        ObliqueBARTRegressor(**SMALL, soft=estimate is None).fit(*data, checkpoint=path)
+        ObliqueBARTRegressor(**SMALL, soft=estimate is None).fit(*table(), **options)
 
 
-def test_a_missing_folder_is_an_error_before_anything_takes_time(data, tmp_path, monkeypatch):
+def test_a_missing_folder_is_an_error_before_anything_takes_time(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "estimate_noise", lambda *_: pytest.fail("it took its time"))
     model = ObliqueBARTRegressor(**SMALL)
     with pytest.raises(FileNotFoundError, match="no/folder"):
-        model.fit(*data, checkpoint=tmp_path / "no" / "folder")
+        model.fit(*table(), checkpoint=tmp_path / "no" / "folder")
     assert not hasattr(model, "posterior_")
 
 
@@ -68,7 +59,8 @@ ESTIMATE = {"sigma": 0.5, "df": None, "likelihood": "gaussian", "is_soft": False
     ],
     ids=str,
 )
-def test_a_wrong_estimate_of_the_noise_is_refused(path, wrong):
+def test_a_wrong_estimate_of_the_noise_is_refused(tmp_path, wrong):
+    path = tmp_path / "run.ckpt"
     X, y = small_files.small_table()
     model = ObliqueBARTRegressor(**small_files.SMALL).fit(X, y, checkpoint=path)
     contents = container.unpack(path.read_bytes(), checkpoint.FORMAT, (checkpoint.SCHEMA,))
