@@ -225,7 +225,8 @@ def _arrival(sets: dict[str, dict[str, Any]]) -> list[str]:
     small = [fits["default"] for fits in sets.values() if fits["default"]["n"] <= 0.5625 * MAX_ROWS]
     rows += [
         "",
-        f"Of {len(small)} sets of up to {MAX_ROWS} rows: "
+        f"Of {len(small)} sets of up to {MAX_ROWS:,} rows in all "
+        f"(up to {int(0.5625 * MAX_ROWS):,} in the column *rows*, without test and held-out rows): "
         f"{sum(fit['tier'] == 'fine' for fit in small)} fine for predictions, "
         f"{sum(fit['rhat'] <= 1.02 for fit in small)} with a median R-hat of f up to 1.02, "
         f"{sum(fit['scale_rhat'] <= 1.1 for fit in small)} with scales up to 1.1; CPU seconds "

@@ -21,6 +21,7 @@ def rows(n: int = 400, repeats: int = 9) -> list[dict[str, Any]]:
     ours = adapters.load("obliquebart_core")
     calls = {
         OURS: ours.fitter(problem),
+        "obliquebart, hard rules": ours.fitter(problem, soft=False),
         "obliquebart, the paper's prior": ours.fitter(problem, prior="paper"),
         "scikit-learn random forest, 500 trees": trees.fitter(problem),
         "scikit-learn extra trees, 500 trees": trees.extra_trees_fitter(problem),

@@ -51,7 +51,7 @@ def _seconds(n: int, n_burn: int, causal: bool) -> float:
             # A known propensity: those that are estimated would cost the same in both fits.
             model.fit(x, y, z, propensity=0.25 + 0.5 * x[:, 3])
         else:
-            ObliqueBARTRegressor(**_settings(n_burn)).fit(np.column_stack([x, z]), y)
+            ObliqueBARTRegressor(soft=False, **_settings(n_burn)).fit(np.column_stack([x, z]), y)
     return time.process_time() - start
 
 

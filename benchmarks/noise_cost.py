@@ -33,7 +33,9 @@ def outcomes(kind: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def log_score(noise: str, kind: str, n: int, seed: int) -> float:
     """Fit and score one model."""
-    model = ObliqueBARTRegressor(noise=noise, random_state=seed, progress=False, **LENGTH)
+    model = ObliqueBARTRegressor(
+        noise=noise, soft=False, random_state=seed, progress=False, **LENGTH
+    )
     model.fit(*outcomes(kind, n, seed))
     return model.log_score(*outcomes(kind, N_NEW, 1000 + seed))
 

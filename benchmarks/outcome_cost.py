@@ -69,9 +69,9 @@ def _several(k: int, **settings: Any) -> Case:
 
 
 CASES = {
-    GAUSSIAN: Case("ObliqueBARTRegressor", {"noise": "constant"}, _number),
-    "varying": Case("ObliqueBARTRegressor", {"noise": "varying"}, _number),
-    "student_t": Case("ObliqueBARTRegressor", {"noise": "student_t"}, _number),
+    GAUSSIAN: Case("ObliqueBARTRegressor", {"noise": "constant", "soft": False}, _number),
+    "varying": Case("ObliqueBARTRegressor", {"noise": "varying", "soft": False}, _number),
+    "student_t": Case("ObliqueBARTRegressor", {"noise": "student_t", "soft": False}, _number),
     BINARY: _several(2, link="probit"),
     "logit": _several(2, link="logit"),
     "joint of 3": _several(3, multiclass="joint"),

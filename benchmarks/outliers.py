@@ -54,7 +54,9 @@ def run(kind: str, parameters: dict[str, Any], seed: int) -> list[float]:
     X, f = make_friedman1(N_TRAINING + N_NEW, n_features=10, noise=0.0, random_state=seed)
     y = f + draw_noise(kind, len(f), rng)
     is_new = np.arange(len(f)) >= N_TRAINING
-    model = ObliqueBARTRegressor(random_state=seed, n_draws=300, n_chains=4, **parameters)
+    model = ObliqueBARTRegressor(
+        soft=False, random_state=seed, n_draws=300, n_chains=4, **parameters
+    )
     start = time.perf_counter()
     model.fit(X[~is_new], y[~is_new])
     seconds = time.perf_counter() - start

@@ -133,7 +133,7 @@ def papers_sets(folder: Path) -> Iterator[Table]:
 def sample(table: Table, rows: Any, **options: Any) -> Draws:
     """Fit the rows, and return f at up to 64 of them, of those between them and of the others."""
     model = table.estimator(
-        **options, categorical_features=table.categorical, n_jobs=1, progress=False
+        **options, soft=False, categorical_features=table.categorical, n_jobs=1, progress=False
     )
     others = np.setdiff1d(np.arange(len(table.y)), rows)
     with warnings.catch_warnings():

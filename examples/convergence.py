@@ -2,8 +2,8 @@
 Convergence, and more draws
 ===========================
 
-Are there enough draws? ``summary`` ends with a verdict; ``sample_more`` continues where the chains
-stopped.
+Are there enough draws? ``summary`` begins with a verdict; ``sample_more`` continues where the
+chains stopped.
 """
 
 import warnings

@@ -29,7 +29,7 @@ def forest(problem: Problem, **settings: Any) -> Effects:
 
 def g_formula(problem: Problem, **settings: Any) -> Effects:
     """The treatment is one more column, set to 1 and to 0 for all rows afterwards."""
-    model = ObliqueBARTRegressor(**_settings(problem, settings))
+    model = ObliqueBARTRegressor(soft=False, **_settings(problem, settings))
     model.fit(problem.x.assign(**{TREATMENT: problem.z}), problem.y)
     treated, control = (
         np.asarray(model.posterior_.predict(problem.x.assign(**{TREATMENT: arm})))

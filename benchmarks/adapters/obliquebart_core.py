@@ -98,12 +98,17 @@ def timed(chain: _core.Sampler) -> Callable[[int], float]:
     return seconds
 
 
-def fitter(problem: Problem, prior: str = "default") -> Callable[[], float]:
+def fitter(problem: Problem, **parameters: Any) -> Callable[[], float]:
     """One chain of 1000 + 1000 sweeps, the whole call from Python."""
 
     def seconds() -> float:
         model = ObliqueBARTRegressor(
-            prior=prior, n_chains=1, n_burn=1000, n_draws=1000, n_jobs=1, random_state=problem.seed
+            n_chains=1,
+            n_burn=1000,
+            n_draws=1000,
+            n_jobs=1,
+            random_state=problem.seed,
+            **parameters,
         )
         start = time.perf_counter()
         model.fit(problem.x, problem.y)
@@ -119,8 +124,8 @@ def default_model(classes: bool, n_jobs: int) -> Any:
 
 
 def default_mean(x: np.ndarray, y: np.ndarray, seed: int) -> tuple[float, np.ndarray]:
-    """A fit with all defaults, on one core."""
-    model = default_model(classes=False, n_jobs=1).set_params(random_state=seed)
+    """A fit with all defaults but hard rules, on one core."""
+    model = default_model(classes=False, n_jobs=1).set_params(random_state=seed, soft=False)
     start = time.process_time()
     model.fit(x, y)
     return time.process_time() - start, model.predict(x)
@@ -144,5 +149,6 @@ def predictor(problem: Problem, n_draws: int, n_threads: int) -> Callable[[np.nd
 def posterior_mean(
     x: np.ndarray, y: np.ndarray, x_test: np.ndarray, seed: int, **parameters: Any
 ) -> np.ndarray:
-    """Our defaults; `parameters` override them."""
-    return ObliqueBARTRegressor(random_state=seed, **parameters).fit(x, y).predict(x_test)
+    """Our defaults with hard rules; `parameters` override them."""
+    model = ObliqueBARTRegressor(random_state=seed, **{"soft": False, **parameters})
+    return model.fit(x, y).predict(x_test)

@@ -46,7 +46,7 @@ def _log_score(model: Any, split: Split) -> float:
 
 
 def regression(split: Split, **settings: Any) -> forecasts.Outcomes:
-    model = _model("ObliqueBARTRegressor", split, settings)
+    model = _model("ObliqueBARTRegressor", split, {"soft": False, **settings})
     fit_s = _fit(model, split.x_train, split.y_train)
     varies = settings.get("noise") == "varying"
     return forecasts.Outcomes(

@@ -49,5 +49,5 @@ def predictions(task: Task, *, directions: str, **settings: Any) -> np.ndarray:
         classifier = ObliqueBARTClassifier(directions=chosen, **common)
         classifier.fit(task.x_train, task.y_train)
         return np.asarray(classifier.predict_proba(task.x_test))
-    regressor = ObliqueBARTRegressor(directions=chosen, **common)
+    regressor = ObliqueBARTRegressor(directions=chosen, soft=False, **common)
     return np.asarray(regressor.fit(task.x_train, task.y_train).predict(task.x_test))

@@ -147,7 +147,7 @@ def fit(
         list[str] | None,
         typer.Option(
             help="Which columns rules combine: sparse, axis, signs, or neighbours in images and "
-            "curves (patch:28x28, patch:100:smooth); repeat it for a mixture.",
+            "curves (patch:28x28, patch:120:smooth); repeat it for a mixture.",
             metavar="KIND",
             show_default="sparse",
         ),
@@ -174,8 +174,8 @@ def fit(
     device: Annotated[
         Literal["cpu", "cuda", "auto"],
         typer.Option(
-            help="cuda: an NVIDIA card; auto: one if it pays. Never changes results, but rules are "
-            "hard on a card."
+            help="cuda: an NVIDIA card, with hard rules only; auto: one if it pays. For the same "
+            "rules, results are the same."
         ),
     ] = "cpu",
     delimiter: Delimiter = None,

@@ -1,4 +1,4 @@
-"""What both estimators share: their parameters, `fit` and `sample_more`."""
+"""What the estimators share: their parameters, `fit` and `sample_more`."""
 
 from __future__ import annotations
 

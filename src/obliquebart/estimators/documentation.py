@@ -14,6 +14,7 @@ from obliquebart.model.parameters import (
     PLAIN_NU,
     PRESETS,
 )
+from obliquebart.sampling import noise
 from obliquebart.sampling.device import FEWEST_ROWS, ROWS_PER_CORE
 
 OURS, PAPER = PRESETS["default"], PRESETS["paper"]
@@ -37,8 +38,9 @@ n_chains : int
     they have converged.
 prior : {{"default", "paper"}}
     "paper" is exactly the model and sampler of the obliqueBART paper. "default" adds improvements:
-    a learned leaf scale, a separate sparsity per column, more moves, no empty leaves. It also sets
-    the parameters below that are None.
+    a learned leaf scale, a separate sparsity per column, more moves, no empty leaves, and noise
+    estimated beforehand; soft rules need it. The prior also decides what None means for the
+    parameters below.
 rules : {{"oblique", "axis"}}
     "axis" uses one column per rule; with ``prior="paper"`` this is classical BART.
 directions : None, Sparse, Axis, Signs, Groups, Patch, or a list of them
@@ -46,13 +48,14 @@ directions : None, Sparse, Axis, Signs, Groups, Patch, or a list of them
     images and curves, and then X may also be an array of shape (n, height, width), with channels
     at the end, if any. A list is a mixture, whose weights are learned. None is ``Sparse()``.
 soft : bool or "auto"
-    Soft rules, for smooth f: rows near the cut of a continuous rule go both ways, in shares that
-    change smoothly across it, and how wide that is is learned. It takes more time, and runs on the
-    processor. "auto" compares both on the held-out rows of the short fits that estimate the noise,
-    and takes soft rules unless they are worse. It is False where there are no such fits (labels, or
-    `sigma` or `sigma_quantile` given), without continuous columns, with more than
-    {MOST_ROWS_OF_AUTO:,} rows, with ``prior="paper"``, with ``device="cuda"`` and for a Dask
-    collection. `soft_` says what was used. See ``docs/howto/soft.md``.
+    True makes rules soft, for smooth f: rows near the cut of a continuous rule go both ways, in
+    shares that change smoothly across it. The width of each rule is learned. Fits take longer, and
+    run on the processor. "auto" compares soft and hard rules on the held-out rows of the short fits
+    that estimate the noise, and takes soft rules unless they are worse. It means False for labels,
+    if `sigma` or `sigma_quantile` is given, without continuous columns, with fewer than
+    {noise.FEWEST_ROWS} or more than {MOST_ROWS_OF_AUTO:,} rows, with ``prior="paper"``, with
+    ``device="cuda"``, for a Dask collection, and if `max_seconds` leaves no time to compare.
+    `soft_` says what was used. See ``docs/howto/soft.md``.
 alpha, beta : float
     A node at depth d splits with prior probability alpha (1 + d)^-beta.
 nu : float or None

@@ -50,8 +50,8 @@ class Explaining:
         depend on nothing else. Interactions count for every column involved, so shares can sum to
         more than 1. Predictions are f, or class probabilities; for ordered classes f, whose larger
         values make higher classes more probable. With more than two classes, one ranking covers all
-        of them; ``posteriors_[label].importance(X)`` gives the ranking of one
-        class against the rest.
+        of them; ``posteriors_[label].importance(X)`` gives that of one class: of its score or,
+        with ``multiclass="one_vs_rest"``, of its probability against the rest.
 
         Parameters
         ----------

@@ -51,7 +51,7 @@ class Judging:
         Returns
         -------
         ModelSummary
-            Prints as tables and a verdict; see also `verdict`, `diagnostics` and `to_dict()`. With
+            Prints as a verdict and tables; see also `verdict`, `diagnostics` and `to_dict()`. With
             more than two classes there is a table per class, and one verdict that names the worst.
         """
         check_is_fitted(self)

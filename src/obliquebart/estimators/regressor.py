@@ -41,10 +41,10 @@ NOISE_LIKELIHOODS = {"student_t": "learned_t", "varying": "varying_noise"}
 class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
     """Regression by a sum of Bayesian trees with oblique rules.
 
-    The model is y ~ N(f(x), sigma² / weight), where f is a sum of small trees. Each rule of a tree
-    splits rows by a hyperplane in the continuous columns, or by a set of levels of a categorical
-    column. `fit` draws ensembles of trees from the posterior; everything else is computed from
-    these draws.
+    The model is y = f(x) + noise, where f is a sum of small trees and the noise, of scale sigma /
+    sqrt(weight), is normal or Student's t. Each rule of a tree splits rows by a hyperplane in the
+    continuous columns, or by a set of levels of a categorical column. `fit` draws ensembles of
+    trees from the posterior; everything else is computed from these draws.
 
     Parameters
     ----------
@@ -65,6 +65,8 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns, if X had names.
+    soft_ : bool
+        Whether the rules of the fitted trees are soft.
     device_ : str or None
         What the chains ran on last: "cpu", or the name of the card. None after `load`.
     target_name_ : str or None

@@ -89,6 +89,8 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         Number of columns of X.
     feature_names_in_ : ndarray of str
         Names of the columns, if X had names.
+    soft_ : bool
+        Whether the rules of the fitted trees are soft.
     device_ : str or None
         What the chains ran on last: "cpu", or the name of the card. None after `load`.
     target_name_ : str or None

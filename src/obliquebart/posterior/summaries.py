@@ -128,7 +128,8 @@ class PosteriorSummaries:
         """Measure which columns matter: how much predictions change when a column is shuffled.
 
         See `ObliqueBARTRegressor.importance`. Predictions are f, or the probability of the class;
-        with more than two classes, of this class against the rest.
+        with more than two classes, the score of this class or, with ``multiclass="one_vs_rest"``,
+        its probability against the rest.
 
         Parameters
         ----------
@@ -167,7 +168,8 @@ class PosteriorSummaries:
         """Return how predictions depend on one column, with intervals: partial dependence.
 
         See `ObliqueBARTRegressor.effects`. Predictions are f, or the probability of the class;
-        with more than two classes, of this class against the rest.
+        with more than two classes, the score of this class or, with ``multiclass="one_vs_rest"``,
+        its probability against the rest.
 
         Returns
         -------

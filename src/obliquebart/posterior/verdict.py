@@ -267,6 +267,9 @@ def _about_remedies(worst: Evidence, took: float | None, place: Place) -> str:
         ours = PRESETS["default"]
         moves = _written(place, p_change=ours.p_change, p_perturb=ours.p_perturb)
         remedies.append(f"more moves ({moves})")
+    if settings.get("soft"):
+        hard = "--no-soft" if place == "command line" else "soft=False"
+        remedies.append(f"hard rules ({hard})")
     if settings.get("min_samples_leaf", 0) < SAFE_LEAF:
         remedies.append(f"larger leaves ({_written(place, min_samples_leaf=SAFE_LEAF)})")
     if not settings.get("sigma_fixed", True):

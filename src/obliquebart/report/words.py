@@ -148,6 +148,12 @@ GLOSSARY = (
         "A question in a tree: whether a weighted sum of columns is below a cut, or whether a "
         "categorical column has one of a set of levels.",
     ),
+    Word(
+        "soft",
+        ("soft",),
+        "A soft rule sends a row near its cut both ways, in shares that change smoothly, so that "
+        "predictions have no steps. Its two numbers are where it begins and ends.",
+    ),
     Word("oblique", ("oblique",), "A rule is oblique if its weighted sum has two or more columns."),
     Word(
         "phi",

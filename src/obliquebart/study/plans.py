@@ -24,7 +24,7 @@ Settings = tuple[tuple[str, Setting], ...]
 
 
 def real_plan(library: Library) -> list[Unit]:
-    """Return the run whose results are in docs/study: two hours on one core."""
+    """Return the run whose results are in docs/study: five to six hours on one core."""
     sets = library.names()
     all_splits, few = _splits(sets, N_SPLITS, large=3), _splits(sets, 5, large=3)
     narrow = [

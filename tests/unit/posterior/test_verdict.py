@@ -121,6 +121,10 @@ def test_remedies_are_those_that_are_left():
     apart = FINE._replace(rhat_f=2.0)
     paper = {**SETTINGS, "p_change": 0.0, "p_perturb": 0.0}
     assert "p_change=0.2, p_perturb=0.3" in str(reach_verdict([evidence(apart, settings=paper)]))
+    soft = {**SETTINGS, "soft": True}
+    assert "hard rules (soft=False)" in str(reach_verdict([evidence(apart, settings=soft)]))
+    command = reach_verdict([evidence(apart, settings=soft)], place="command line")
+    assert "hard rules (--no-soft)" in str(command)
     done = {**SETTINGS, "min_samples_leaf": 5, "sigma_fixed": True}
     text = str(reach_verdict([evidence(apart, settings=done)]))
     assert (
