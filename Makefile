@@ -177,6 +177,7 @@ define drive
 	  for name in $$($(1) list | sed 's/.*: "\(.*\)".*/\1/'); do \
 	    $(1) sweeps $$name 2500 3 30 >/dev/null; done; \
 	  $(1) sweeps threads 33000 3 5 >/dev/null; \
+	  $(1) sweeps soft_threads 33000 3 5 >/dev/null; \
 	  $(1) threads; done
 endef
 .PHONY: sanitize

@@ -4,6 +4,8 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <numeric>
+
 #include "base/block_shares.h"
 #include "base/normal_kernels.h"
 #include "base/numa.h"
@@ -14,6 +16,7 @@
 #include "model/lp.h"
 #include "python/arrays.h"
 #include "sweep/sampler.h"
+#include "sweep/soft_scratch.h"
 
 namespace obart {
 namespace {
@@ -101,6 +104,31 @@ std::vector<std::pair<std::int64_t, std::int64_t>> list_shares(std::int64_t n_bl
   return out;
 }
 
+// The outputs of a tree whose leaves have shares of rows: columns of `shares`, and what the other
+// trees leave.
+SoftOutputs soft_outputs(In<double, 2> shares, DoubleVector left, std::size_t n_leaves,
+                         double sigma, double leaf_sd) {
+  const std::size_t n = shares.shape(1);
+  if (n_leaves > shares.shape(0) || left.shape(0) != n)
+    throw nb::value_error("soft_outputs: shapes do not agree");
+  const auto product = [n](const double* a, const double* b) {
+    return std::inner_product(a, a + n, b, 0.0);
+  };
+  std::vector<double> sums;
+  for (std::size_t i = 0; i < n_leaves; ++i)
+    for (std::size_t j = 0; j <= i; ++j)
+      sums.push_back(product(shares.data() + i * n, shares.data() + j * n));
+  for (std::size_t i = 0; i < n_leaves; ++i)
+    sums.push_back(product(shares.data() + i * n, left.data()));
+  SoftLeaves leaves;
+  leaves.set(n_leaves);
+  NormalLeaf leaf{LeafSettings{}};
+  leaf.set(sigma, leaf_sd);
+  SoftOutputs out;
+  out.set(leaves, sums.data(), n_leaves, leaf);
+  return out;
+}
+
 auto map(double (*f)(double)) {
   return [f](DoubleVector x) {
     std::size_t i = 0;
@@ -124,6 +152,22 @@ NB_MODULE(_probes, m) {
                                              static_cast<std::int64_t>(f.shape(0)));
       },
       "f"_a, "factor"_a, "low"_a, "high"_a);
+  m.def(
+      "soft_log_likelihood_over_root",
+      [](In<double, 2> shares, DoubleVector left, double sigma, double leaf_sd) {
+        const std::size_t n = shares.shape(0);
+        return soft_outputs(shares, left, n, sigma, leaf_sd)
+            .log_likelihood_over(soft_outputs(shares, left, 1, sigma, leaf_sd));
+      },
+      "shares"_a, "left"_a, "sigma"_a, "leaf_sd"_a);
+  m.def(
+      "draw_soft_outputs",
+      [](In<double, 2> shares, DoubleVector left, double sigma, double leaf_sd, Rng& rng) {
+        std::vector<float> outputs;
+        soft_outputs(shares, left, shares.shape(0), sigma, leaf_sd).draw(rng, outputs);
+        return outputs;
+      },
+      "shares"_a, "left"_a, "sigma"_a, "leaf_sd"_a, "rng"_a);
   m.def("total_in_pairs", &total_in_pairs, "blocks"_a);
   m.def("total_of_shares", &total_of_shares, "blocks"_a, "width"_a, "n_threads"_a);
   m.def("list_shares", &list_shares, "n_blocks"_a, "n_threads"_a);

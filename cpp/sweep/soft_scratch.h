@@ -51,6 +51,7 @@ class SoftOutputs {
     lower_.resize(n_ * n_);
     right_.resize(n_);
     inverse_.resize(n_);
+    told_.resize(n_);
     // Most trees are small: with their size known to the compiler, no branch depends on it.
     if (n_ == 1) return set_with<1>(leaves, sums, n_columns, leaf);
     if (n_ == 2) return set_with<2>(leaves, sums, n_columns, leaf);
@@ -63,6 +64,7 @@ class SoftOutputs {
     lower_.reserve(n_leaves * n_leaves);
     right_.reserve(n_leaves);
     inverse_.reserve(n_leaves);
+    told_.reserve(n_leaves);
   }
   // How much more likely than with other leaves is what the other trees leave, outputs integrated
   // out. One logarithm, which takes as long as much of the rest.
@@ -138,18 +140,20 @@ class SoftOutputs {
       double right = right_[i];
       for (std::size_t j = 0; j < i; ++j) {
         const double times_pivot = row[j];
-        row[j] *= inverse_[j];
+        row[j] *= told_[j];
         pivot -= times_pivot * row[j];
         right -= row[j] * right_[j];
       }
       // Of what the leaves before tell, rounding may leave less than the prior adds. Then there is
-      // nothing but the prior.
-      if (!(pivot >= 0.5 * inverse_leaf_variance)) {
+      // nothing but the prior, and what the products with later leaves have left is rounding too.
+      const bool is_lost = !(pivot >= 0.5 * inverse_leaf_variance);
+      if (is_lost) {
         pivot = inverse_leaf_variance;
         right = 0.0;
       }
       right_[i] = right;
       inverse_[i] = 1.0 / pivot;
+      told_[i] = is_lost ? 0.0 : inverse_[i];
       squares_ += right * (right * inverse_[i]);
       ratio_ *= pivot * unit;
       if (ratio_ > 1e100) {
@@ -163,6 +167,7 @@ class SoftOutputs {
   std::vector<double> lower_;    // L, by row
   std::vector<double> right_;    // b
   std::vector<double> inverse_;  // D^-1
+  std::vector<double> told_;     // the same, or 0 where only the prior is left
   double squares_ = 0.0;         // of D^-1/2 L^-1 b
   // Of the determinants of the precision and of the prior's: the ratio, and the logarithm of what
   // would have made it too large.

@@ -34,6 +34,7 @@ SCENARIOS = (
     "wide_trees",
     "soft",
     "soft_axis",
+    "soft_threads",
     "threads",
 )
 

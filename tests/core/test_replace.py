@@ -73,6 +73,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "oblique": {"theta": 0.5, "theta_fixed": True},
     "axis": {"axis_rules": True},
     "probit": {"likelihood": "probit"},
+    "soft": {"soft": True, "theta": 0.5, "theta_fixed": True},
 }
 
 

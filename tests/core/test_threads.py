@@ -18,14 +18,14 @@ from obliquebart import _core
 BLOCK = _core.BLOCK_ROWS
 
 
-def chain(n: int, n_threads: int, *, fixed: bool = True) -> _core.Sampler:
+def chain(n: int, n_threads: int, *, fixed: bool = True, soft: bool = False) -> _core.Sampler:
     rng = np.random.default_rng(2)
     x = rng.uniform(-1, 1, (3, n)).astype(np.float32)
     y = np.sin(3 * x[0]) + x[1] + 0.3 * rng.standard_normal(n)
     settings = _core.Settings()
     settings.n_trees, settings.leaf_sd, settings.sigma = 20, 0.2, 0.3
     settings.leaf_sd_fixed = False  # sums over the rows decide about a joint scaling
-    settings.n_threads, settings.threads_fixed = n_threads, fixed
+    settings.n_threads, settings.threads_fixed, settings.soft = n_threads, fixed, soft
     data = _core.Data(x, np.empty((0, n), np.uint32), [])
     return _core.Sampler(data, y, np.linspace(0.5, 2, n), settings, 3, 0)
 
@@ -55,13 +55,14 @@ def test_shares_are_neighbouring_and_balanced(n_blocks, n_threads):
     assert max(last - first for first, last in shares) <= 1.02 * fair
 
 
+@pytest.mark.parametrize("soft", [False, True], ids=["hard", "soft"])
 @pytest.mark.parametrize("n_blocks", [1, 3, 8, 13])
-def test_any_number_of_threads_has_the_same_bits(n_blocks):
+def test_any_number_of_threads_has_the_same_bits(n_blocks, soft):
     """Also more threads than blocks or processors."""
-    plain = chain(n_blocks * BLOCK - 70, 1)
+    plain = chain(n_blocks * BLOCK - 70, 1, soft=soft)
     plain.sweep(12)
     for n_threads in (2, 3, 5, 7, 16):
-        other = chain(n_blocks * BLOCK - 70, n_threads)
+        other = chain(n_blocks * BLOCK - 70, n_threads, soft=soft)
         other.sweep(12)
         assert other.n_threads == n_threads
         assert (other.sigma, other.leaf_sd) == (plain.sigma, plain.leaf_sd)

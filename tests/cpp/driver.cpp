@@ -92,8 +92,9 @@ void exercise_team() {
   if (!std::equal(calls, calls + 5, n_tasks)) throw std::runtime_error("a thread missed a task");
 }
 
-// What the thread sanitizer should see: two chains of two and three threads on the same data, a
-// watcher that stops one of them, and prediction on three threads from the draws of the other.
+// What the thread sanitizer should see: two chains of two and three threads on the same data, one
+// of them with soft rules, a watcher that stops the other, and prediction on three threads from the
+// draws of the first.
 void exercise_threads() {
   const Scenario& chosen = scenario("mixed");
   const Table table = make_table(5000, chosen.shape);
@@ -104,6 +105,7 @@ void exercise_threads() {
     settings.ensembles[0].n_trees = 20;
     settings.n_threads = 2 + c;
     settings.threads_fixed = true;
+    settings.ensembles[0].rules.soft = c == 0;
     chains.push_back(make_sampler(table, settings, static_cast<std::uint64_t>(c)));
   }
   std::thread first([&] { chains[0]->run(20, 30, 1, control[0]); });

@@ -147,6 +147,12 @@ std::vector<Scenario> all() {
          soft(s);
          s.ensembles[0].rules.axis_rules = true;
        }},
+      {"soft_threads",
+       {.weighted = true},
+       [=](Settings& s) {
+         soft(s);
+         threads(s);
+       }},
       {"threads", {}, threads},
   };
 }

@@ -7,8 +7,9 @@ of deeper cells are slow. False alarms: p < 1e-6 for each of about 600 statistic
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -174,28 +175,48 @@ def test_every_box_is_as_likely_as_any_other(values):
     assert stats.chisquare(list(count.values())).pvalue > 1e-6
 
 
-@pytest.mark.parametrize("values", ["normal", "smooth"])
-def test_values_are_uniform_on_the_sphere_once_whitened(values):
-    """After many changes of size, with steps of the values that are too small to hide an error."""
-    patch = {**PLANE, "shape": [2, 3], "most": [2, 3], "values": values, "length_scale": 1.5}
-    chain = chain_of(patch, 4_000, 6, p_perturb=0.9, p_change=0.02, perturb_angle=0.02)
+def whitened_p_values(grid: tuple[int, ...], values: str) -> dict[str, float]:
+    """Compare, by the shape of patches, the square of a whitened value with that on a sphere."""
+    patch = {
+        "kind": "patch",
+        "columns": list(range(math.prod(grid))),
+        "shape": list(grid),
+        "least": [1] * len(grid),
+        "most": list(grid),
+        "values": values,
+        "length_scale": 1.5,
+    }
+    p = math.prod(grid)
+    chain = chain_of(patch, 4_000, p, p_perturb=0.9, p_change=0.02, perturb_angle=0.02)
     scale = 1.5 if values == "smooth" else 0.0
-    first: dict[tuple[int, int], list[float]] = {}
+    first: dict[tuple[int, ...], list[float]] = {}
     for _ in range(8):
         chain.sweep(50)
         arrays = chain.ensemble().to_arrays()
         ends = np.concatenate([[0], np.cumsum(arrays["phi_count"])]).astype(int)
         for a, b in pairwise(ends):
-            rows, columns = np.divmod(arrays["phi_column"][a:b], 3)
-            shape = (len(set(rows.tolist())), len(set(columns.tolist())))
+            places = np.unravel_index(arrays["phi_column"][a:b].astype(int), grid)
+            shape = tuple(len(set(axis.tolist())) for axis in places)
             factor = directions.covariance_factor(shape, scale)
             white = np.linalg.solve(factor, arrays["phi_value"][a:b])
             first.setdefault(shape, []).append(white[0] ** 2 / (white @ white))
-    assert set(first) == {(a, b) for a in (1, 2) for b in (1, 2, 3)}
-    for (a, b), squares in first.items():
-        if a * b > 1:
-            known = stats.beta(0.5, 0.5 * (a * b - 1))
-            assert stats.kstest(squares, known.cdf).pvalue > 1e-6, (a, b)
+    assert set(first) == set(product(*(range(1, n + 1) for n in grid)))
+    return {
+        str(shape): stats.kstest(squares, stats.beta(0.5, 0.5 * (math.prod(shape) - 1)).cdf).pvalue
+        for shape, squares in first.items()
+        if math.prod(shape) > 1
+    }
+
+
+@pytest.mark.parametrize("values", ["normal", "smooth"])
+def test_values_are_uniform_on_the_sphere_once_whitened(values):
+    """After many changes of size, with steps of the values that are too small to hide an error."""
+    assert failures(whitened_p_values((2, 3), values)) == {}
+
+
+def test_values_are_uniform_on_the_sphere_in_a_cube():
+    """As images with channels are."""
+    assert failures(whitened_p_values((2, 3, 2), "smooth")) == {}
 
 
 def test_the_weights_of_a_mixture_follow_its_rules():

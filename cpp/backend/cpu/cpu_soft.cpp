@@ -8,9 +8,10 @@ namespace obart {
 // anew by each task. Padding rows have no share at all.
 void CpuBackend::reserve_shares(std::int64_t n_columns) {
   if (n_columns > n_soft_columns_) {
-    n_soft_columns_ = std::max(n_columns, 2 * n_soft_columns_);
+    const std::int64_t n_reserved = std::max(n_columns, 2 * n_soft_columns_);
     soft_shares_ =
-        AlignedBuffer<float>(static_cast<std::size_t>(n_blocks_ * n_soft_columns_ * kBlockRows));
+        AlignedBuffer<float>(static_cast<std::size_t>(n_blocks_ * n_reserved * kBlockRows));
+    n_soft_columns_ = n_reserved;  // now that there is memory for them
     for (std::int64_t block = 0; block < n_blocks_; ++block)
       std::fill_n(shares_of(block, 0), std::min(kBlockRows, n_rows_ - block * kBlockRows), 1.0F);
   }
