@@ -20,9 +20,12 @@ Auto = Literal["auto"]
 
 # The largest magnitude of y: sums and predictive noise still fit into float64.
 LARGEST_OUTCOME = 1e300
+# Of a row that has one, relative to the largest.
+SMALLEST_WEIGHT = 1e-250
 # Counts beyond this, and exposures beyond these, leave nothing of a float32 rate.
 LARGEST_COUNT = 1e9
 EXPOSURE_RANGE = (1e-9, 1e12)
+COUNT_WEIGHT_RANGE = (1e-4, 1e9)
 # The largest label weight the engine accepts, and the tolerance for treating weights as integers.
 LARGEST_LABEL_WEIGHT = 2**20
 WHOLE = 1e-9
@@ -223,7 +226,7 @@ def check_exposure(exposure: object, n_rows: int) -> NDArray[np.float64]:
         if array.dtype.kind in "cmMUS":
             raise TypeError(f"its dtype is {array.dtype}")
         values = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"exposure must be numeric: {error}") from error
     if values.ndim == 0:
         values = np.full(n_rows, float(values))
@@ -313,10 +316,10 @@ def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | N
         return None
     try:
         array = np.asarray(sample_weight)
-        if array.dtype.kind == "c":
-            raise TypeError("it is complex")
+        if array.dtype.kind in "cmMUS":
+            raise TypeError(f"its dtype is {array.dtype}")
         weights = array.astype(np.float64)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"sample_weight must be numeric: {error}") from error
     if weights.ndim == 0:
         weights = np.full(n_rows, float(weights))
@@ -336,6 +339,29 @@ def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | N
         raise ValueError(
             "sample_weight is zero for every row: at least one weight must be positive."
         )
+    with np.errstate(under="ignore"):
+        relative = weights / weights.max()
+    row = int(np.argmin(np.where(weights > 0, relative, np.inf)))
+    if relative[row] < SMALLEST_WEIGHT:
+        raise ValueError(
+            f"sample_weight is {weights[row]:g} at row {row} and {weights.max():g} at another: "
+            "give rows of so little weight the weight 0."
+        )
+    return weights
+
+
+def check_count_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | None:
+    """Return weights of counts, of which float32 sums keep enough digits; None stays None."""
+    weights = check_weights(sample_weight, n_rows)
+    if weights is not None:
+        low, high = COUNT_WEIGHT_RANGE
+        is_bad = (weights > 0) & ((weights < low) | (weights > high))
+        if is_bad.any():
+            row = int(np.flatnonzero(is_bad)[0])
+            raise ValueError(
+                f"sample_weight is {weights[row]:g} at row {row}. The weight of a count says how "
+                f"many rows it stands for: 0, or a number between {low:g} and {high:g}."
+            )
     return weights
 
 

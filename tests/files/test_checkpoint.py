@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import json
+import math
 import os
 import resource
 import shutil
@@ -160,6 +161,14 @@ def test_classes_go_on_in_rounds_of_their_own(data, path, monkeypatch):
     assert bytes_of(model) == bytes_of(undisturbed)
 
 
+@pytest.mark.parametrize("multiclass", ["joint", "one_vs_rest"])
+def test_a_checkpoint_changes_nothing(data, path, multiclass):
+    X, y = data
+    model = ObliqueBARTClassifier(**{**AUTO, "n_trees": 4}, multiclass=multiclass)
+    undisturbed = bytes_of(model.fit(X, np.digitize(y, [-0.5, 0.5])))
+    assert bytes_of(model.fit(X, np.digitize(y, [-0.5, 0.5]), checkpoint=path)) == undisturbed
+
+
 @pytest.mark.filterwarnings("ignore::obliquebart.TimeLimitWarning")
 def test_more_time_goes_on_from_the_checkpoint(data, path):
     slow = {**LONGER, "n_trees": 200}
@@ -305,8 +314,13 @@ OTHERS = {
         {},
         "different X and a different y",
     ),
-    "alpha": (lambda *data: data, {"alpha": 0.5}, "different settings .alpha"),
-    "n_trees": (lambda *data: data, {"n_trees": 9}, "different settings .*n_trees"),
+    "alpha": (lambda *data: data, {"alpha": 0.5}, "made with alpha=0.95, not 0.5"),
+    "n_trees": (lambda *data: data, {"n_trees": 9}, "made with n_trees=8, not 9"),
+    "soft": (lambda *data: data, {"soft": False}, "made with soft='auto', not False"),
+    "noise_df": (lambda *data: data, {"noise_df": math.inf}, "made with noise_df=None, not 'inf'"),
+    "noise": (lambda *data: data, {"noise": "student_t"}, "noise='constant', not 'student_t'"),
+    "sigma": (lambda *data: data, {"sigma": 1.0}, "made with sigma=None, not 1.0"),
+    "scaling": (lambda *data: data, {"feature_scaling": "range"}, "feature_scaling=None, not"),
     "n_draws": (lambda *data: data, {"n_draws": 31}, "n_draws=30, not 31"),
     "auto": (lambda *data: data, {"n_draws": "auto"}, "n_draws=30, not 'auto'"),
     "n_chains": (lambda *data: data, {"n_chains": 3}, "n_chains=2, not 3"),

@@ -35,16 +35,35 @@ def test_short_fits_are_not_repeated(tmp_path, monkeypatch, estimate):
     again = ObliqueBARTRegressor(**SMALL).fit(*table(), **options)
     assert again.soft_ == (estimate is not None)
     assert to_bytes(again._fitted, {}) == to_bytes(model._fitted, {})
-    with pytest.raises(ModelFileError, match="different settings"):
-        ObliqueBARTRegressor(**SMALL, soft=estimate is None).fit(*table(), **options)
+    for soft in (True, False):
+        with pytest.raises(ModelFileError, match=f"made with soft='auto', not {soft}"):
+            ObliqueBARTRegressor(**SMALL, soft=soft).fit(*table(), **options)
 
 
 def test_a_missing_folder_is_an_error_before_anything_takes_time(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "estimate_noise", lambda *_: pytest.fail("it took its time"))
     model = ObliqueBARTRegressor(**SMALL)
-    with pytest.raises(FileNotFoundError, match="no/folder"):
-        model.fit(*table(), checkpoint=tmp_path / "no" / "folder")
+    for path in (tmp_path / "no" / "folder", ""):
+        with pytest.raises(FileNotFoundError):
+            model.fit(*table(), checkpoint=path)
     assert not hasattr(model, "posterior_")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"checkpoint_every": 5}, "checkpoint_every requires checkpoint"),
+        ({"checkpoint": "run.ckpt", "checkpoint_every": 0}, "checkpoint_every=0"),
+    ],
+)
+def test_a_bad_option_is_an_error_before_anything_takes_time(
+    tmp_path, monkeypatch, options, message
+):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(running, "estimate_noise", lambda *_: pytest.fail("it took its time"))
+    with pytest.raises(ValueError, match=message):
+        ObliqueBARTRegressor(**SMALL).fit(*table(), **options)
+    assert not list(tmp_path.iterdir())
 
 
 ESTIMATE = {"sigma": 0.5, "df": None, "likelihood": "gaussian", "is_soft": False}

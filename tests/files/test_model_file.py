@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 import os
 import pickle
 import sys
@@ -110,6 +111,16 @@ def test_parameters_of_all_sorts(tmp_path):
     again.set_params(alpha=0.5, categorical_features={"city": 1})
     with pytest.raises(TypeError, match=r"categorical_features=.* cannot be saved"):
         again.save(tmp_path / "m")
+
+
+def test_infinite_degrees_of_freedom(tmp_path):
+    """JSON has no infinity."""
+    X, y = small_files.small_table()
+    model = ObliqueBARTRegressor(**small_files.SMALL, noise_df=math.inf).fit(X, y)
+    model.save(tmp_path / "m")
+    assert load(tmp_path / "m").noise_df == math.inf
+    model.fit(X, y, checkpoint=tmp_path / "c")
+    model.fit(X, y, checkpoint=tmp_path / "c")
 
 
 def test_an_unfitted_model_has_nothing_to_save(tmp_path):

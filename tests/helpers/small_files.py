@@ -11,7 +11,7 @@ import numpy as np
 
 from obliquebart import ObliqueBARTCausal, ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.exceptions import ModelFileError
-from obliquebart.files import container, model_file
+from obliquebart.files import container, model_file, plain
 from obliquebart.files.container import Contents
 from obliquebart.files.model_file import _new_estimator
 from obliquebart.files.model_reader import FORMAT, SCHEMA, read_model
@@ -56,7 +56,7 @@ def arms(n: int = 16) -> np.ndarray:
 
 def small_file(make=small_regressor, **options):
     model = make()
-    parameters = {k: model_file._plain(k, v) for k, v in model.get_params(deep=False).items()}
+    parameters = {k: plain.to_plain(k, v) for k, v in model.get_params(deep=False).items()}
     return model_file.to_bytes(model._fitted, parameters, **options)
 
 

@@ -90,10 +90,15 @@ def require_other_columns(
     for names, columns in zip(of_kind, (table.x_cont, table.x_cat), strict=True):
         for name, values in zip(names, columns, strict=True):
             if tells(values, doses):
+                remedy = "Leave it out of X."
+                if encoding.is_named:
+                    remedy = (
+                        f"If it is the treatment, pass treatment={name!r}; in any case leave it "
+                        "out of X."
+                    )
                 raise ValueError(
                     f"Column {name!r} of X says exactly which treatment each row had, so there are "
-                    f"no rows to compare. If it is the treatment, pass treatment={name!r}; in any "
-                    "case leave it out of X."
+                    f"no rows to compare. {remedy}"
                 )
 
 

@@ -15,6 +15,8 @@ Kind = Literal["arms", "dose"]
 KINDS = ("auto", "arms", "dose")
 # More different whole numbers than this are a dose, fewer are arms.
 MOST_ARMS = 10
+# Squares of doses, and effects of one unit, must be numbers.
+SMALLEST_DOSE_SCALE = 1e-100
 # Each arm needs some rows.
 FEWEST_ROWS = 2
 
@@ -57,7 +59,14 @@ class Treatment:
             doses = _numbers(labels)
             if doses.min() == doses.max():
                 raise ValueError("All rows have the same treatment: there is nothing to compare.")
-            return cls("dose", None, float(doses.mean()), float(doses.std(ddof=1)))
+            with np.errstate(over="ignore", invalid="ignore"):
+                scale = float(doses.std(ddof=1))
+            if not SMALLEST_DOSE_SCALE <= scale <= 1.0 / SMALLEST_DOSE_SCALE:
+                raise ValueError(
+                    f"Doses from {doses.min():.3g} to {doses.max():.3g} are out of range: use "
+                    "other units."
+                )
+            return cls("dose", None, float(doses.mean()), scale)
         arms, counts = np.unique(labels, return_counts=True)
         if len(arms) < 2:
             raise ValueError(

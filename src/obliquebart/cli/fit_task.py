@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -351,5 +352,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
             value: Any = ast.literal_eval(text.strip())
         except (ValueError, SyntaxError):
             value = text.strip()
+        if value == "inf":
+            value = math.inf
         parsed[name.strip().replace("-", "_")] = value
     return parsed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from os import PathLike
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from obliquebart.model.seen_rows import Keys
 from obliquebart.model.training import TrainingProblem
 from obliquebart.posterior.rounds import TimeLimit
 from obliquebart.table import Encoding
+from obliquebart.validation import check_count
 
 RandomState = int | np.random.RandomState | None
 # The share of `max_seconds` for estimating the noise; without an estimate the prior is vague.
@@ -28,9 +29,18 @@ class FitOptions(NamedTuple):
     limit: TimeLimit | None
     path: str | PathLike[str] | None
     every: int | None
+    parameters: dict[str, Any]
+    """Of the estimator, as plain values, for a checkpoint; empty without one."""
 
     def estimates(self) -> Estimates:
-        """Return the estimates of the noise that a checkpoint has, or none yet."""
+        """Return the estimates of the noise that a checkpoint has, or none yet.
+
+        Bad options are an error here, before short fits take their time.
+        """
+        if self.every is not None:
+            check_count("checkpoint_every", self.every, 1)
+            if self.path is None:
+                raise ValueError("checkpoint_every requires checkpoint: pass the path of a file.")
         stored = None if self.path is None else read_estimates(self.path)
         return Estimates(self.limit, stored)
 
@@ -38,12 +48,10 @@ class FitOptions(NamedTuple):
         self, identity: Identity, seeds: list[int], random_state: RandomState
     ) -> Checkpoint | None:
         """Return the checkpoint of a fit, or None if the user wants none."""
-        if self.path is not None:
-            any_seed = random_state is None
-            return Checkpoint(self.path, self.every, identity, seeds, any_seed=any_seed)
-        if self.every is not None:
-            raise ValueError("checkpoint_every requires checkpoint: pass the path of a file.")
-        return None
+        if self.path is None:
+            return None
+        any_seed = random_state is None
+        return Checkpoint(self.path, self.every, identity, seeds, any_seed=any_seed)
 
 
 class Estimates:

@@ -29,6 +29,7 @@ from obliquebart.exceptions import (
     ConstantOutcomeWarning,
     warn_caller,
 )
+from obliquebart.files.plain import to_plain
 from obliquebart.likelihood import Likelihood
 from obliquebart.model.directions import core_directions, grid_of, warn_of_unused
 from obliquebart.model.outcome import Outcome
@@ -60,6 +61,11 @@ from obliquebart.validation import (
 Self = TypeVar("Self", bound="ObliqueBART")
 
 _HYPERPARAMETERS = tuple(Hyperparameters.__dataclass_fields__)
+# Parameters that say how chains run, or what is done with their draws.
+_NOT_OF_DRAWS = (
+    *("n_chains", "n_burn", "n_draws", "n_thin", "random_state"),
+    *("n_jobs", "device", "progress", "class_weight"),
+)
 
 
 def _kept(problem: TrainingProblem) -> TrainingProblem | None:
@@ -112,6 +118,14 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
         check_seed(self.random_state)
         length = RunLength(self.n_chains, self.n_burn, self.n_draws, self.n_thin)
         return Hyperparameters(**given).validated(), length.validated()
+
+    def _plain_parameters(self) -> dict[str, Any]:
+        """Return the parameters that draws depend on, but for the run length and the seed."""
+        return {
+            name: to_plain(name, value)
+            for name, value in self.get_params(deep=False).items()
+            if name not in _NOT_OF_DRAWS
+        }
 
     def _read(
         self, parameters: CheckedHyperparameters, X: Any, y: Any, sample_weight: Any
@@ -247,7 +261,8 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
                 ]
             )
         else:
-            options = FitOptions(limit, checkpoint, checkpoint_every)
+            own = {} if checkpoint is None else self._plain_parameters()
+            options = FitOptions(limit, checkpoint, checkpoint_every, own)
             start = time.perf_counter()
             sampled = self._sample(parameters, length, read, options)
             seconds = time.perf_counter() - start if checkpoint is None else None

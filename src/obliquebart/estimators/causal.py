@@ -297,7 +297,7 @@ class ObliqueBARTCausal(CausalChecks, CausalReading):
         plain = TrainingProblem(problem.table.with_columns(doses / scale), simple)
         # Tails that are not asked for would make skewed outcomes count less, and an average effect
         # is about all of them.
-        normal = replace(parameters, noise_df=parameters.noise_df or math.inf)
+        normal = replace(parameters, nu=None, noise_df=parameters.noise_df or math.inf)
         return plain, [calibrate(normal, simple, plain.table.p_cont)]
 
     def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:

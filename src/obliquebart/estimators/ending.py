@@ -7,6 +7,7 @@ from typing import NamedTuple
 from obliquebart.exceptions import TimeLimitWarning, warn_caller
 from obliquebart.model.parameters import Schedule
 from obliquebart.posterior.posterior import Posterior
+from obliquebart.posterior.rounds import has_enough_draws
 from obliquebart.sampling.device import CPU
 from obliquebart.sampling.run import Run
 
@@ -35,10 +36,14 @@ def interrupted_words(kept: Posterior, first: Schedule, is_auto: bool) -> str:
 
 
 def warn_if_out_of_time(runs: list[Run], kept: Posterior, first: Schedule) -> bool:
-    """Warn if time ran out in the first round; return whether it did."""
-    is_first = any(run.schedule.n_burn == first.n_burn for run in runs)
+    """Warn if time ran out in the first round, or before a later one had enough draws.
+
+    A fit that goes on from a checkpoint in a later round has no earlier draws to keep. Returns
+    whether it has warned.
+    """
     is_short = (kept.n_chains, kept.n_draws) != (first.n_chains, first.n_draws)
-    if not (is_first and is_short and any(run.ending == "out of time" for run in runs)):
+    is_early = any(run.schedule.n_burn == first.n_burn or not has_enough_draws(run) for run in runs)
+    if not (is_early and is_short and any(run.ending == "out of time" for run in runs)):
         return False
     warn_caller(
         f"The fit reached max_seconds. The model keeps {_what_is_kept(kept, first)}. Check its "

@@ -65,7 +65,15 @@ class Running(Judging):
         rng = check_seed(self.random_state)
         seeds = [new_seed(rng) for _ in settings]
         priors = [settings_to_dict(prior) for prior in settings]
-        identity = Identity(type(self).__name__, problem, priors, length, estimates.asked)
+        identity = Identity(
+            type(self).__name__,
+            options.parameters,
+            n_parts,
+            problem,
+            priors,
+            length,
+            estimates.asked,
+        )
         checkpoint = options.open_checkpoint(identity, seeds, self.random_state)
         if checkpoint is not None:
             seeds = checkpoint.seeds
@@ -118,9 +126,11 @@ class Running(Judging):
     ) -> NoiseFits:
         """Return what the short fits that estimate the noise are given: data, and priors to try."""
         given, outcome = parameters.noise_df, problem.outcome
+        # `nu` says how much an estimate counts, not how short fits make it.
+        loose = replace(parameters, nu=None)
         simple = replace(outcome, likelihood=outcome.likelihood.when_estimating)
         return problem, [
-            calibrate(replace(parameters, noise_df=df), simple, problem.table.p_cont)
+            calibrate(replace(loose, noise_df=df), simple, problem.table.p_cont)
             for df in (tails_to_try(problem.table.n_rows) if given is None else (given,))
         ]
 

@@ -187,7 +187,8 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         if len(names) > 1 or wants_noise:
 
             def fits(parameters: CheckedHyperparameters) -> NoiseFits:
-                return problem, [calibrate(parameters, each, p_cont) for each in outcomes.values()]
+                loose = replace(parameters, nu=None)
+                return problem, [calibrate(loose, each, p_cont) for each in outcomes.values()]
 
             parameters, noise = self._ask_short_fits(parameters, fits, estimates)
         # A checkpoint of another fit may have an estimate of another distribution.

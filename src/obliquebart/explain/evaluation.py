@@ -289,7 +289,7 @@ def _evaluate_numbers(
     sigma = np.empty(len(data.rows))
     for part, given in posterior.given_blocks(columns, n_jobs):
         pit[part] = likelihood.cdf(observed[part], given).mean(axis=0)
-        sigma[part] = np.sqrt(likelihood.variance(given)).mean(axis=0)
+        sigma[part] = likelihood.noise_sd(given).mean(axis=0)
     return RegressionEvaluation(
         y=observed,
         mean=mean,

@@ -205,7 +205,7 @@ def _shares(sampled: Sampled, rng: np.random.RandomState) -> tuple[FloatArray, F
     variance = 2.0 * replaced.variance.sum(axis=-1)[:, None]
     total = square.sum(axis=-1)
     shares = np.divide(total, variance, out=np.zeros_like(total), where=variance > 0)
-    return shares, np.sqrt(square.mean(axis=-1))
+    return shares, replaced.unit * np.sqrt(square.mean(axis=-1))
 
 
 def partner_rows(n_rows: int, rng: np.random.RandomState) -> list[NDArray[np.int64]]:

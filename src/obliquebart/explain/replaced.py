@@ -28,22 +28,26 @@ FloatArray = NDArray[np.float64]
 
 # Rows times trees per call of the engine; Ctrl-C works only between calls.
 CALL_WORK = 2**26
+# What the engine returns, by name.
+ENGINE_FIELDS = ("mean", "variance", "change", "square")
 
 
 class Replaced(NamedTuple):
     """Predictions at the rows of a table, and their changes, in the user's units.
 
-    The last dimension is the class; it has one entry for up to two classes.
+    Squares are in those of the engine, because squares of the user's may overflow. The last
+    dimension is the class; it has one entry for up to two classes.
     """
 
     mean: FloatArray
     """(draws, classes): over the rows."""
     variance: FloatArray
-    """(draws, classes): over the rows."""
+    """(draws, classes): over the rows, in the square of `unit`."""
     change: FloatArray
     """(draws, replacements, classes): the mean change over the rows."""
     square: FloatArray
-    """(draws, replacements, classes): the mean of its square."""
+    """(draws, replacements, classes): the mean of its square, in the square of `unit`."""
+    unit: float = 1.0
 
 
 class Sampled:
@@ -134,11 +138,11 @@ class Sampled:
             for begin in range(0, self.n_draws, step)
         ]
         mean, variance, change, square = (
-            np.concatenate([part[name] for part in parts]) for name in Replaced._fields
+            np.concatenate([part[name] for part in parts]) for name in ENGINE_FIELDS
         )
         unit = first.scale.scale
         location = first.scale.location + (offsets[0] if link == "identity" else 0.0)
-        return Replaced(location + unit * mean, unit**2 * variance, unit * change, unit**2 * square)
+        return Replaced(location + unit * mean, variance, unit * change, square, unit)
 
 
 def engine_order(encoding: Encoding) -> NDArray[np.intp]:

@@ -32,7 +32,7 @@ from obliquebart.sampling.chain import Chain, ChainProgress
 from obliquebart.validation import check_count
 
 FORMAT = "obliquebart checkpoint"
-SCHEMA = 3
+SCHEMA = 4
 # A chain is saved after so many seconds, unless the user gave a number of sweeps.
 DEFAULT_SECONDS = 60.0
 # How often a chain looks at the clock, roughly.
@@ -43,6 +43,10 @@ class Identity(NamedTuple):
     """What distinguishes one call of `fit` from another, except for the seed."""
 
     estimator: str
+    parameters: dict[str, Any]
+    """Those of the estimator that its draws depend on, as the user gave them; plain values."""
+    n_parts: int
+    """Classes that share the kept draws of a fit, or 1."""
     problem: TrainingProblem
     priors: list[dict[str, Any]]
     """The calibrated settings of each posterior."""
@@ -53,7 +57,7 @@ class Identity(NamedTuple):
     @property
     def first_round(self) -> Schedule:
         """Return the schedule with which every posterior begins."""
-        return self.length.first_round(len(self.priors))
+        return self.length.first_round(self.n_parts)
 
     def rounds(self) -> Iterator[Schedule]:
         """Yield the schedules that chains may go through, given time."""
@@ -67,6 +71,7 @@ class Identity(NamedTuple):
         return {
             "version": obliquebart.__version__,
             "estimator": self.estimator,
+            "parameters": self.parameters,
             **self.problem.fingerprint(),
             **vars(self.length),
             "estimates": [one and _estimate_header(one) for one in self.estimates],
@@ -80,7 +85,7 @@ def read_estimates(path: str | os.PathLike[str]) -> list[NoiseEstimate | None] |
     A missing folder is an error here, before short fits take their time.
     """
     if not os.path.exists(path):
-        if not os.path.isdir(os.path.dirname(os.path.realpath(path))):
+        if not os.fspath(path) or not os.path.isdir(os.path.dirname(os.path.realpath(path))):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), os.fspath(path))
         return None
     try:
@@ -348,6 +353,7 @@ def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:
         )
     if old.get("estimator") != new["estimator"]:
         raise ModelFileError(f"it is of an {old.get('estimator')!s:.80}, not {new['estimator']}")
+    _check_parameters(field(old, "parameters", dict), new["parameters"])
     arguments = differences(*({name: side.get(name) for name in ARGUMENTS} for side in (old, new)))
     if arguments:
         raise ModelFileError(f"it was made with a different {' and a different '.join(arguments)}")
@@ -358,6 +364,14 @@ def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:
             )
         if old.get(name) != value:
             raise ModelFileError(f"it was made with {name}={old.get(name)!r:.80}, not {value!r}")
+
+
+def _check_parameters(old: dict[str, Any], new: dict[str, Any]) -> None:
+    """Raise ModelFileError, which names the first parameter that differs."""
+    for name, value in new.items():
+        if old.get(name) != value:
+            was = "another value" if name not in old else f"{old[name]!r:.80}"
+            raise ModelFileError(f"it was made with {name}={was}, not {value!r:.80}")
 
 
 def _different_settings(old: dict[str, Any], new: dict[str, Any]) -> str:

@@ -105,10 +105,12 @@ def _check_format(header: dict[str, Any], kind: str, schemas: tuple[int, ...]) -
         )
     schema = header.get("schema")
     if type(schema) is not int or schema not in schemas:
+        is_newer = type(schema) is int and schema > max(schemas)
+        advice = ". Use a newer version" if is_newer else ""
         raise ModelFileError(
             f"it has schema {str(schema)[:80]} and was written by obliquebart "
             f"{str(header.get('version'))[:80]}; this version reads schema "
-            f"{' and '.join(map(str, schemas))}. Use a newer version"
+            f"{' and '.join(map(str, schemas))}{advice}"
         )
 
 

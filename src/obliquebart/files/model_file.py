@@ -35,7 +35,6 @@ in it.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -58,7 +57,8 @@ from obliquebart.files.model_reader import (
     column_dtypes,
     read_model,
 )
-from obliquebart.model.directions import from_state, to_state
+from obliquebart.files.plain import number_of, to_plain
+from obliquebart.model.directions import from_state
 from obliquebart.posterior.packing import pack_draws
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import Encoding
@@ -71,7 +71,9 @@ def save(model: Any, path: str | os.PathLike[str], **options: bool) -> None:
     """Write a fitted model; see the estimators' `save`."""
     # Parameters that `load` would reject are not written.
     model._checked_parameters()
-    parameters = {name: _plain(name, value) for name, value in model.get_params(deep=False).items()}
+    parameters = {
+        name: to_plain(name, value) for name, value in model.get_params(deep=False).items()
+    }
     write_file(path, to_bytes(model._fitted, parameters, **options))
 
 
@@ -128,6 +130,8 @@ def _new_estimator(stored: StoredModel) -> Any:
         parameters["theta_prior"] = tuple(parameters["theta_prior"])
     if parameters.get("directions") is not None:
         parameters["directions"] = _read_directions(parameters["directions"])
+    if "noise_df" in parameters:
+        parameters["noise_df"] = number_of(parameters["noise_df"])
     if isinstance(parameters.get("class_weight"), list):
         parameters["class_weight"] = _read_pairs(parameters["class_weight"])
     n_jobs = parameters.get("n_jobs")
@@ -222,25 +226,6 @@ def to_bytes(
 def _all_columns(fitted: Fitted) -> Encoding:
     """Return the encoding of all columns of the chains, propensities too."""
     return fitted.encoding if fitted.design is None else fitted.design.wide
-
-
-def _plain(name: str, value: Any) -> Any:
-    """Return a parameter as a value that JSON can hold."""
-    if isinstance(value, np.random.RandomState):
-        return None
-    if name == "directions":
-        return to_state(value)
-    if isinstance(value, (np.generic, np.ndarray)):
-        value = value.tolist()
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    if name == "class_weight" and isinstance(value, Mapping):
-        value = list(value.items())
-    if hasattr(value, "__iter__") and not isinstance(value, (bytes, dict)):
-        return [_plain(name, entry) for entry in value]
-    raise TypeError(
-        f"{name}={value!r} cannot be saved: {type(value).__name__} is not a plain value."
-    )
 
 
 def _encoding_header(encoding: Encoding, arrays: Arrays) -> dict[str, Any]:

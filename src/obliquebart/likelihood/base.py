@@ -331,6 +331,10 @@ class Likelihood(ABC):
     def variance(self, given: Given) -> FloatArray:
         """Return the variance of an outcome of weight one."""
 
+    def noise_sd(self, given: Given) -> FloatArray:
+        """Return the standard deviation of an outcome of weight one."""
+        return np.asarray(np.sqrt(self.variance(given)), dtype=np.float64)
+
     def noise_on_f(self, given: Given) -> FloatArray:
         """Return the variance of the noise in the square of f's units, of weight one.
 

@@ -220,7 +220,7 @@ class TreatmentEffect(Gaussian):
     noise: tuple[NoiseScalar, ...] = ()
     predicted = "Effects"
 
-    def variance(self, given: Given) -> FloatArray:
+    def noise_sd(self, given: Given) -> FloatArray:
         """Return zero: an effect is a number that has no noise."""
         return np.zeros_like(given.f)
 

@@ -19,7 +19,7 @@ from obliquebart.model.parameters import (
     LOG_DISPERSION,
     CheckedHyperparameters,
 )
-from obliquebart.validation import check_counts, check_exposure, check_weights
+from obliquebart.validation import check_count_weights, check_counts, check_exposure
 
 # Below this dispersion, a negative binomial distribution is computed as a Poisson one.
 NO_DISPERSION = 1e-9
@@ -66,7 +66,7 @@ class Poisson(Likelihood):
         given = y if isinstance(y, ExposedCounts) else ExposedCounts(y, None)
         counts = check_counts(given.y, n_rows)
         exposure = check_exposure(given.exposure, n_rows)
-        weights = check_weights(sample_weight, n_rows)
+        weights = check_count_weights(sample_weight, n_rows)
         rows = None
         if weights is not None and not weights.all():
             rows = np.flatnonzero(weights)

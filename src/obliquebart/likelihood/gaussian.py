@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any, ClassVar
 
 import numpy as np
@@ -169,7 +170,11 @@ class Gaussian(Likelihood):
         return f
 
     def variance(self, given: Given) -> FloatArray:
-        return np.broadcast_arrays(given.noise["sigma"] ** 2, given.f)[0]
+        return self.noise_sd(given) ** 2
+
+    def noise_sd(self, given: Given) -> FloatArray:
+        """Return sigma, without its square, which may overflow."""
+        return np.broadcast_arrays(given.noise["sigma"], given.f)[0]
 
     def core_noise(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> Noise | None:
         """Return normal noise."""
@@ -183,14 +188,15 @@ class Gaussian(Likelihood):
     def log_density(self, y: FloatArray, given: Given) -> FloatArray:
         """Return the log of N(y; f, sigma² / weight)."""
         sd = noise_scale(given)
-        z = (y - given.f) / sd
-        return np.asarray(-0.5 * z**2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi), dtype=np.float64)
+        with no_noise():
+            z = standardised(y, given, sd)
+            log_density = -0.5 * z**2 - np.log(sd) - 0.5 * np.log(2.0 * np.pi)
+        return or_point_mass(log_density, z, sd)
 
     def cdf(self, y: FloatArray, given: Given) -> FloatArray:
         """Return Phi((y - f) / sigma)."""
-        # A constant outcome has no noise.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.nan_to_num((y - given.f) / given.noise["sigma"], nan=0.0)
+        with no_noise():
+            z = standardised(y, given, given.noise["sigma"])
         return np.asarray(ndtr(z), dtype=np.float64)
 
 
@@ -203,6 +209,21 @@ def _weighted_sd(outcome: Outcome) -> float:
     freedom = n - float(np.sum(outcome.weights**2)) / n
     squares = float(np.sum(outcome.weights * outcome.values**2))
     return math.sqrt(squares / freedom) if freedom > 1e-12 * n else 1.0
+
+
+def no_noise() -> AbstractContextManager[None]:
+    """Say nothing about divisions by zero: a constant outcome has no noise."""
+    return np.errstate(divide="ignore", invalid="ignore")
+
+
+def standardised(y: FloatArray, given: Given, scale: FloatArray) -> FloatArray:
+    """Return (y - f) / scale, which is 0 for a constant outcome."""
+    return np.nan_to_num((y - given.f) / scale, nan=0.0, posinf=np.inf, neginf=-np.inf)
+
+
+def or_point_mass(log_density: FloatArray, z: FloatArray, scale: FloatArray) -> FloatArray:
+    """Return a log density; without noise it is infinite at f, and nothing elsewhere."""
+    return np.where(scale > 0, log_density, np.where(z == 0, np.inf, -np.inf))
 
 
 def noise_scale(given: Given) -> FloatArray:

@@ -10,8 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from obliquebart.likelihood.base import FloatArray, Given, Noise, NoiseScalar
-from obliquebart.likelihood.gaussian import Gaussian, noise_scale
+from obliquebart.likelihood.base import FloatArray, Given, Likelihood, Noise, NoiseScalar
+from obliquebart.likelihood.gaussian import (
+    Gaussian,
+    no_noise,
+    noise_scale,
+    or_point_mass,
+    standardised,
+)
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters
 
@@ -35,10 +41,10 @@ class StudentT(Gaussian):
     name = "student_t"
     noise = (NoiseScalar("sigma", "σ"), NoiseScalar("df", "df", sampled=False))
 
-    def variance(self, given: Given) -> FloatArray:
-        """Return sigma² df / (df - 2)."""
+    def noise_sd(self, given: Given) -> FloatArray:
+        """Return sigma sqrt(df / (df - 2))."""
         df = given.noise["df"]
-        return np.asarray(super().variance(given) * (df / (df - 2.0)), dtype=np.float64)
+        return np.asarray(super().noise_sd(given) * np.sqrt(df / (df - 2.0)), dtype=np.float64)
 
     def core_noise(self, noise: Mapping[str, FloatArray], scale: OutcomeScale) -> Noise | None:
         """Return Student's t."""
@@ -54,16 +60,16 @@ class StudentT(Gaussian):
     def log_density(self, y: FloatArray, given: Given) -> FloatArray:
         """Return the log density of Student's t around f, of scale sigma / sqrt(weight)."""
         df, scale = given.noise["df"], noise_scale(given)
-        z = (y - given.f) / scale
         constant = gammaln(0.5 * (df + 1.0)) - gammaln(0.5 * df) - 0.5 * np.log(np.pi * df)
-        log_density = constant - np.log(scale) - 0.5 * (df + 1.0) * np.log1p(z * z / df)
-        return np.asarray(log_density, dtype=np.float64)
+        with no_noise():
+            z = standardised(y, given, scale)
+            log_density = constant - np.log(scale) - 0.5 * (df + 1.0) * np.log1p(z * z / df)
+        return or_point_mass(log_density, z, scale)
 
     def cdf(self, y: FloatArray, given: Given) -> FloatArray:
         """Return the probability of an outcome below y."""
-        # A constant outcome has no noise.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            z = np.nan_to_num((y - given.f) / given.noise["sigma"], nan=0.0)
+        with no_noise():
+            z = standardised(y, given, given.noise["sigma"])
         return cdf_even(z, given.noise["df"])
 
 
@@ -83,8 +89,13 @@ class LearnedT(StudentT):
         return bool(np.isin(noise["df"], DF_GRID).all())
 
     @property
+    def when_estimating(self) -> Likelihood:
+        """Short fits estimate the noise as they do for normal noise."""
+        return Gaussian()
+
+    @property
     def _is_normal(self) -> bool:
-        """Let short fits estimate the noise as they do for normal noise."""
+        """Take degrees of freedom that are given, as normal noise does."""
         return True
 
     def noise_prior(

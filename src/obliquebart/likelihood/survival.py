@@ -138,8 +138,9 @@ class LogNormal(Gaussian):
         """Say that predictions are logarithms."""
         return f"log {target or 'time'}"
 
-    def variance(self, given: Given) -> FloatArray:
-        return np.asarray(self.sd**2 * super().variance(given), dtype=np.float64)
+    def noise_sd(self, given: Given) -> FloatArray:
+        """Return the standard deviation of a log time."""
+        return np.asarray(self.sd * super().noise_sd(given), dtype=np.float64)
 
     def survival(self, log_time: FloatArray, given: Given) -> FloatArray:
         """Return P(log T > log_time)."""

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from obliquebart.likelihood.base import FloatArray, Likelihood, Noise
-from obliquebart.likelihood.gaussian import Gaussian
+from obliquebart.likelihood.base import FloatArray, Noise
 from obliquebart.likelihood.student_t import LearnedT
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters
@@ -37,11 +36,6 @@ class VaryingNoise(LearnedT):
 
     name = "varying_noise"
     other_link = "log_product"
-
-    @property
-    def when_estimating(self) -> Likelihood:
-        """Short fits estimate a noise that is the same for all rows."""
-        return Gaussian()
 
     def noise_prior(
         self,

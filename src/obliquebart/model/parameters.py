@@ -9,6 +9,7 @@ JRSS B 80(5), cited as LY.
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
@@ -422,18 +423,20 @@ def _check_soft(soft: Any, prior: str) -> bool | Auto:
     return False
 
 
-def _check_df(value: float | None, noise: str) -> float | None:
+def _check_df(value: object, noise: str) -> float | None:
     """Return degrees of freedom whose distribution function is a short sum."""
-    if value == math.inf and noise != "constant":
-        raise ValueError(
-            f'noise_df=math.inf is normal noise, which noise="{noise}" is not: leave noise_df out '
-            'to learn it, or use noise="constant".'
-        )
-    if value is None or value == math.inf:
-        return value
+    if value is None:
+        return None
+    if isinstance(value, numbers.Real) and value == math.inf:
+        if noise != "constant":
+            raise ValueError(
+                f'noise_df=math.inf is normal noise, which noise="{noise}" is not: leave noise_df '
+                'out to learn it, or use noise="constant".'
+            )
+        return math.inf
+    df = check_number("noise_df", value, 0, math.inf)
     low, high = DF_RANGE
-    df = check_number("noise_df", value, low, high, "both")
-    if df % 2 != 0:
+    if not low <= df <= high or df % 2 != 0:
         raise ValueError(
             f"noise_df={value!r} must be an even number from {low} to {high}, or math.inf for "
             "normal noise."

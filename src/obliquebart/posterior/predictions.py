@@ -297,7 +297,7 @@ class PosteriorPredictions(ABC):
         mean = np.empty(columns.n_rows)
         levels = np.empty((columns.n_rows, len(quantiles)))
         for rows, given in self.given_blocks(columns, n_jobs):
-            sd = np.sqrt(self.likelihood.variance(given))
+            sd = self.likelihood.noise_sd(given)
             mean[rows] = sd.mean(axis=0)
             levels[rows] = np.quantile(sd, quantiles, axis=0).T
         return mean, levels

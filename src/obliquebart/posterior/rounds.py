@@ -259,10 +259,16 @@ def measure_chains(request: RunRequest, chains: list[Chain], n_threads: int) -> 
 
 def _better(stopped: Run, before: Run | None) -> Run:
     """Return the stopped round, or the previous one if the stopped one has too few draws."""
+    if before is None or has_enough_draws(stopped):
+        return stopped
+    return before._replace(ending=stopped.ending)
+
+
+def has_enough_draws(stopped: Run) -> bool:
+    """Return whether a round that was stopped has enough draws to be worth keeping."""
     lengths = [int(chain.draws.n_draws) for chain in stopped.chains]
     enough = min(FEWEST_DRAWS, math.ceil(stopped.schedule.n_draws / 2))
-    is_useful = len(lengths) == stopped.schedule.n_chains and min(lengths) >= enough
-    return stopped if before is None or is_useful else before._replace(ending=stopped.ending)
+    return len(lengths) == stopped.schedule.n_chains and min(lengths) >= enough
 
 
 def _seconds_per_sweep(request: RunRequest, seconds: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -105,7 +105,8 @@ def _read_choice(categorical_features: Any, table: Table) -> _Choice:
 
 
 def _as_list(categorical_features: Any) -> list[Any]:
-    if not isinstance(categorical_features, Iterable):
+    # An iterator would be empty in the next `fit`.
+    if not isinstance(categorical_features, Iterable) or isinstance(categorical_features, Iterator):
         raise TypeError(
             "categorical_features must be 'auto', None, or a list of column names, positions or "
             f"booleans, got {categorical_features!r}."

@@ -167,10 +167,12 @@ def test_report(folder, tmp_path):
 def test_other_parameters(folder, tmp_path):
     path = tmp_path / "m.obart"
     more = ["--set", "k=3", "--set", "prior=paper", "--set", "theta-prior=(2, 5)"]
+    more += ["--set", "noise_df=inf"]
     run("fit", folder / "data.csv", "-t", "y", "-o", path, *QUICK, *more)
     parameters = obliquebart.load(path).get_params()
     assert (parameters["k"], parameters["prior"]) == (3, "paper")
     assert tuple(parameters["theta_prior"]) == (2, 5)
+    assert parameters["noise_df"] == float("inf")
 
 
 def test_checkpoint(folder, tmp_path):

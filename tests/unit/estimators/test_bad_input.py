@@ -93,6 +93,7 @@ PARAMETERS = [
     ("dates", True, ValueError, "dates=True", "None, 'auto'"),
     ("categorical_features", "b", ValueError, "categorical_features"),
     ("categorical_features", [7], ValueError, "7"),
+    ("categorical_features", iter([0]), TypeError, "a list of column names, positions or"),
     ("categorical_features", [True, False], ValueError, "categorical_features"),
     ("categorical_features", ["b"], ValueError, "categorical_features"),
 ]
@@ -106,6 +107,8 @@ REGRESSION_PARAMETERS = [
     ("sigma", -1, ValueError, "sigma=-1"),
     ("sigma", 1e-200, ValueError, "sigma=1e-200", "standard deviation of y"),
     ("sigma", "1", TypeError, "sigma='1'"),
+    ("noise_df", 40, ValueError, "noise_df=40", "from 4 to 30, or math.inf"),
+    ("noise_df", np.array([6, 6]), TypeError, "noise_df="),
 ]
 
 # All kinds of bad tables are in unit/table/test_bad_tables.py; these are for the way there.
@@ -157,6 +160,11 @@ WEIGHTS = [
     ("too short", np.ones(19), ValueError, "(19,)", "20 rows"),
     ("two columns", np.ones((20, 2)), ValueError, "(20, 2)", "one weight per row"),
     ("text", ["heavy"] * 20, ValueError, "sample_weight must be numeric"),
+    ("numbers as text", ["1"] * 20, ValueError, "sample_weight must be numeric"),
+    ("dates", np.full(20, "2020-01-01", "M8[D]"), ValueError, "sample_weight must be numeric"),
+    ("durations", np.full(20, 1, "m8[D]"), ValueError, "sample_weight must be numeric"),
+    ("too large a whole number", [10**400] * 20, ValueError, "sample_weight must be numeric"),
+    ("next to nothing", weights_with(1e-280), ValueError, "1e-280 at row 4", "the weight 0"),
     ("negative number", -1.0, ValueError, "negative at row 0"),
 ]
 

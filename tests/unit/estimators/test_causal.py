@@ -177,6 +177,14 @@ MISTAKES |= {
         lambda m: m.fit(X.assign(z=Z), Y, Z),
         "Column 'z' of X says exactly which treatment each row had",
     ),
+    "treatment in X without names": (
+        lambda m: m.fit(np.c_[X.select_dtypes("number"), Z], Y, Z),
+        "no rows to compare. Leave it out of X.",
+    ),
+    "doses beyond all numbers": (
+        lambda m: m.fit(X, Y, 1e200 * np.arange(len(Y))),
+        "are out of range: use other units",
+    ),
     "treatment in X, as text": (
         lambda m: m.fit(X.assign(arm=np.where(Z == 1, "yes", "no")), Y, Z),
         "pass treatment='arm'",

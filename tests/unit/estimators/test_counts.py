@@ -120,6 +120,14 @@ def test_an_exposure_may_be_a_column(counts, tmp_path):
         count_regressor().fit(frame, y, exposure="months")
 
 
+@pytest.mark.parametrize("weight", [1e-6, 1e12])
+def test_weights_that_sums_cannot_hold_are_refused(counts, weight):
+    x, years, _, y = counts
+    weights = np.r_[1.0, weight, np.ones(len(y) - 2)]
+    with pytest.raises(ValueError, match=re.escape(f"sample_weight is {weight:g} at row 1.")):
+        count_regressor().fit(x, y, weights, exposure=years)
+
+
 def test_weights_of_one_and_zero(counts):
     """Other weights are tested with the exact posterior."""
     x, years, _, y = counts

@@ -109,6 +109,26 @@ def test_odd_outcomes_work(y):
     assert np.isfinite(model.sample_y(X, 2, random_state=0)).all()
 
 
+@pytest.mark.parametrize("unit", [1e-300, 1e-170, 1e170, 1e299])
+def test_answers_do_not_depend_on_the_unit_of_the_outcome(unit):
+    """Squares in the unit would be zero or infinite."""
+    scale = 2.0 ** round(np.log2(unit))
+    usual, other = (ObliqueBARTRegressor(**SMALL).fit(X, Y * each) for each in (1.0, scale))
+    np.testing.assert_allclose(other.predict_noise(X), scale * usual.predict_noise(X), rtol=1e-12)
+    for one, another in zip(usual.importance(X), other.importance(X), strict=True):
+        assert another.share == pytest.approx(one.share)
+        assert another.change == pytest.approx(scale * one.change, abs=0.0)
+
+
+@pytest.mark.filterwarnings("ignore::obliquebart.ConstantOutcomeWarning")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("noise", ["constant", "student_t"])
+def test_a_constant_outcome_is_certain(noise):
+    model = ObliqueBARTRegressor(**SMALL, noise=noise).fit(X, np.ones(20))
+    assert model.log_score(X, np.ones(20)) == np.inf
+    assert model.log_score(X, np.full(20, 2.0)) == -np.inf
+
+
 @pytest.mark.parametrize(
     "weights",
     [

@@ -7,6 +7,7 @@ import io
 import pickle
 import time
 from dataclasses import replace
+from types import SimpleNamespace
 
 import joblib
 import numpy as np
@@ -19,6 +20,7 @@ from obliquebart import (
     TimeLimitWarning,
     load,
 )
+from obliquebart.estimators.ending import warn_if_out_of_time
 from obliquebart.files import model_file
 from obliquebart.model import parameters
 from obliquebart.model.parameters import (
@@ -303,6 +305,20 @@ def test_a_first_round_that_is_cut_short(data):
     model = ObliqueBARTRegressor(**{**SMALL, "n_trees": 200, "n_chains": 8})
     with pytest.warns(TimeLimitWarning, match=r"keeps \d+ of 500 draws per chain, from [1-8] of 8"):
         model.fit(*data, max_seconds=0.25)
+
+
+@pytest.mark.parametrize(("n_kept", "warns"), [(3, True), (rounds.FEWEST_DRAWS, False)])
+def test_a_later_round_that_is_cut_short(n_kept, warns, recwarn):
+    """A fit that goes on from a checkpoint there has no draws of an earlier round to keep."""
+    first = Schedule(n_chains=2, n_burn=50)
+    later = first.next_round(ENDLESS)
+    chain = SimpleNamespace(draws=SimpleNamespace(n_draws=n_kept))
+    stopped = run.Run([chain] * 2, later, "out of time")
+    kept = SimpleNamespace(n_chains=2, n_draws=n_kept)
+    assert warn_if_out_of_time([stopped], kept, first) is warns
+    found = [str(w.message) for w in recwarn if w.category is TimeLimitWarning]
+    assert len(found) == warns
+    assert all(f"keeps {n_kept} of 500 draws per chain, from 2 of 2" in text for text in found)
 
 
 def test_too_little_time(data):

@@ -24,6 +24,11 @@ from obliquebart.sampling.noise import (
 from obliquebart.table import Encoding
 
 GAUSSIAN = LIKELIHOODS["gaussian"]
+# Also those whose short fits have normal noise instead of their own.
+OF_NUMBERS = (
+    *("gaussian", "learned_t", "varying_noise"),
+    *("causal_gaussian", "causal_learned_t", "causal_varying_noise"),
+)
 
 
 def make_problem(y, x, weights=None):
@@ -207,8 +212,38 @@ def test_the_prior_is_centred_on_the_estimate():
     ],
 )
 def test_who_says_how_large_the_noise_is_needs_no_estimate(parameters, wanted):
-    assert GAUSSIAN.wants_noise(Hyperparameters(**parameters).validated()) is wanted
-    assert not LIKELIHOODS["probit"].wants_noise(Hyperparameters().validated())
+    checked = Hyperparameters(**parameters).validated()
+    for name in OF_NUMBERS:
+        assert LIKELIHOODS[name].wants_noise(checked) is wanted, name
+    assert not LIKELIHOODS["probit"].wants_noise(checked)
+
+
+@pytest.mark.parametrize("noise", ["constant", "student_t", "varying"])
+def test_every_kind_of_noise_is_estimated_and_its_rules_chosen(noise):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(100, 2))
+    y = np.sin(6 * X[:, 0]) + 2 * X[:, 1] + 0.05 * rng.normal(size=100)
+    short = {"n_trees": 20, "n_burn": 20, "n_draws": 10, "n_chains": 1, "progress": False}
+    model = ObliqueBARTRegressor(noise=noise, random_state=0, **short).fit(X, y)
+    assert model.soft_
+    assert model.posterior_.settings["nu"] == 10.0  # a tenth of the rows
+
+
+def test_nu_says_how_much_an_estimate_counts_but_does_not_change_it():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(100, 2))
+    y = X[:, 0] + 0.05 * rng.normal(size=100)
+    short = {"n_trees": 20, "n_burn": 20, "n_draws": 10, "n_chains": 1, "progress": False}
+
+    def median_sigma(nu):
+        model = ObliqueBARTRegressor(nu=nu, random_state=0, **short).fit(X, y)
+        settings = model.posterior_.settings
+        ratio = settings["nu"] / stats.chi2.ppf(0.5, settings["nu"])
+        return math.sqrt(settings["lambda_"] * ratio), model.soft_
+
+    usual, is_soft = median_sigma(None)
+    for nu in (0.5, 10.0, 300.0):
+        assert median_sigma(nu) == (pytest.approx(usual), is_soft)
 
 
 @pytest.mark.parametrize("df", [5, 2, 32, 6.5, -4, math.nan])
