@@ -120,6 +120,9 @@ def test_sample_more_needs_the_same_data(tmp_path):
         again.sample_more(3, X, y)
     with pytest.raises(ValueError, match="but X differs"):
         again.sample_more(3, {**X, "age": X["age"] ** 2}, y, weights)
+    scaled = load(tmp_path / "m").set_params(feature_scaling="rank")
+    with pytest.raises(ValueError, match="only continue with feature_scaling='blend', as in fit"):
+        scaled.sample_more(3, X, y, weights)
     with pytest.raises(ValueError, match="include_data=True, but"):
         again.save(tmp_path / "n", include_data=True)
     with pytest.raises(ValueError, match="n_draws=0"):

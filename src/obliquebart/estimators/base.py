@@ -380,6 +380,12 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
         read = self._read(self._checked_parameters()[0], X, y, sample_weight)
         problem, other = read.problem, self._differences(read)
         if other:
+            old, new = fitted.encoding, read.encoding
+            if "X" in other and old.feature_scaling != new.feature_scaling:
+                raise ValueError(
+                    f"The chains can only continue with feature_scaling={old.feature_scaling!r}, "
+                    f"as in fit, not {new.feature_scaling!r}."
+                )
             raise ValueError(
                 "The chains can only continue with the training data of fit, but "
                 f"{' and '.join(other)} {'differs' if len(other) == 1 else 'differ'}."
