@@ -223,7 +223,10 @@ class SubgroupEffects(ShowsTables, Sequence[GroupEffect]):
             "column": self.column,
             "overall": self.overall,
             "coverage": self.coverage,
-            "groups": [group._asdict() for group in self.groups],
+            "groups": [
+                {name: None if value != value else value for name, value in group._asdict().items()}
+                for group in self.groups
+            ],
         }
 
 
@@ -248,15 +251,12 @@ def effects_by_group(
     totals = member @ weights
     kept = np.flatnonzero(totals > 0)
     member, totals = member[kept], totals[kept]
-    used = weights * member.any(axis=0)
-    sums = effects.averages(np.concatenate([member * weights, used[None]]))
+    sums = effects.averages(np.concatenate([member * weights, weights[None]]))
     draws, overall = sums[:, :-1] / totals, sums[:, -1:]
-    # Of the only group there is no rest; its difference is NaN.
-    with np.errstate(invalid="ignore", divide="ignore"):
-        rest = (overall - sums[:, :-1]) / (used.sum() - totals)
-    if len(kept) == 1:
-        rest = np.full_like(draws, np.nan)
-    difference = draws - rest
+    # Of a group that has all rows there is no rest; its difference is NaN.
+    others = weights.sum() - totals
+    others[others <= 1e-12 * weights.sum()] = np.nan
+    difference = draws - (overall - sums[:, :-1]) / others
     low, high = np.quantile(draws, (tail, 1.0 - tail), axis=0)
     ends = np.quantile(difference, (tail, 1.0 - tail), axis=0)
     found = [
@@ -274,7 +274,7 @@ def effects_by_group(
         )
         for i, g in enumerate(kept)
     ]
-    mean = float(overall.mean() / used.sum())
+    mean = float(overall.mean() / weights.sum())
     return SubgroupEffects(found, groups.column, mean, draws, coverage, comparison)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import numbers
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -187,18 +188,13 @@ def average_difference(
     )
 
 
-def _encoded(encoding: Encoding, j: int, values: Sequence[Any]) -> list[float]:
+def _encoded(encoding: Encoding, j: int, values: Any) -> list[float]:
     """Return the engine's codes of two values of a column."""
-    if isinstance(values, str) or len(values) != 2:
+    if not isinstance(values, Collection) or isinstance(values, str) or len(values) != 2:
         raise ValueError(f"values={values!r} must be a pair of values of the column.")
     known, name = encoding.columns[j], encoding.names[j]
     if isinstance(known, LevelTable):
-        texts = [str(level) for level in known.levels]
-        for value in values:
-            if str(value) not in texts:
-                shown = ", ".join(map(repr, known.levels[:10]))
-                raise ValueError(f"{value!r} is not a level of {name!r}, which has {shown}.")
-        return [float(texts.index(str(value))) for value in values]
+        return [float(_position(known, name, value)) for value in values]
     try:
         numbers = [_days(value) if known.is_date else float(value) for value in values]
     except (TypeError, ValueError) as error:
@@ -210,9 +206,18 @@ def _encoded(encoding: Encoding, j: int, values: Sequence[Any]) -> list[float]:
     return [float(code) for code in known.apply(np.array(numbers))]
 
 
+def _position(known: LevelTable, name: str, value: Any) -> int:
+    """Return the number of a level, given as such or as text."""
+    for position, level in enumerate(known.levels):
+        if str(level) == str(value) or (isinstance(value, numbers.Real) and level == value):
+            return position
+    shown = ", ".join(map(repr, known.levels[:10]))
+    raise ValueError(f"{value!r} is not a level of {name!r}, which has {shown}.")
+
+
 def _days(value: Any) -> float:
     """Return a date as days, given as such or as text."""
-    days = days_of_text(str(value)) if not isinstance(value, (int, float)) else float(value)
+    days = float(value) if isinstance(value, numbers.Real) else days_of_text(str(value))
     if days is None:
         raise ValueError(f"{value!r} is not a date such as 2024-05-02")
     return days

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -56,8 +57,9 @@ def _known(codes: NDArray[np.intp], n_levels: int) -> NDArray[np.intp]:
 
 def _decimals(values: NDArray[np.float64]) -> int:
     """Return how many decimals are not spurious digits of float32."""
-    width = float(np.nanmax(values) - np.nanmin(values)) if len(values) else 1.0
-    return 5 - int(np.floor(np.log10(width))) if 1e-200 < width < 1e200 else 6
+    present = values[~np.isnan(values)]
+    width = float(np.ptp(present)) if len(present) else 1.0
+    return 6 - int(np.floor(np.log10(width))) if 1e-200 < width < 1e200 else 6
 
 
 def _bins(
@@ -74,9 +76,13 @@ def _bins(
         limits = np.quantile(present, np.linspace(0, 1, n_bins + 1)[1:-1], method="inverted_cdf")
         limits = np.unique(limits[limits < distinct[-1]])
     else:
-        limits = np.unique(np.asarray(bins, dtype=np.float64))
+        wrong = f"bins={bins!r} must be a number of bins, or numbers between them."
+        try:
+            limits = np.unique(np.asarray(bins, dtype=np.float64))
+        except (TypeError, ValueError) as error:
+            raise ValueError(wrong) from error
         if limits.ndim != 1 or not len(limits) or not np.isfinite(limits).all():
-            raise ValueError(f"bins={bins!r} must be a number of bins, or numbers between them.")
+            raise ValueError(wrong)
     texts = _texts(limits, is_date)
     ranges = [f"{low} to {high}" for low, high in pairwise(texts)]
     names = [f"up to {texts[0]}", *ranges, f"above {texts[-1]}"] if texts else ["all"]
@@ -94,11 +100,18 @@ def _with_missing(groups: Groups, missing: NDArray[np.bool_]) -> Groups:
     return Groups(groups.column, [*groups.names, MISSING], codes)
 
 
+def _name_of(level: Any, names: Sequence[str]) -> str:
+    """Return a level as text; a whole number may be written 1 or 1.0."""
+    text = str(level)
+    is_whole = isinstance(level, numbers.Real) and float(level).is_integer()
+    return str(int(level)) if is_whole and text not in names else text
+
+
 def _chosen(groups: Groups, levels: Sequence[Any] | None) -> Groups:
     """Keep the named groups, in their order."""
     if levels is None:
         return groups
-    names = [MISSING if level is None else str(level) for level in levels]
+    names = [MISSING if level is None else _name_of(level, groups.names) for level in levels]
     unknown = [name for name in names if name not in groups.names]
     if unknown or not names:
         shown = ", ".join(map(repr, groups.names[:10]))

@@ -79,11 +79,12 @@ class Overlap(ShowsTables):
         Returns
         -------
         ndarray of shape (n_arms, 3)
+            NaN for an arm without rows.
         """
         values = self.propensity[:, k - 1]
-        return np.stack(
-            [np.quantile(values[self.arm == a], (0.01, 0.5, 0.99)) for a in range(len(self.arms))]
-        )
+        by_arm = [values[self.arm == a] for a in range(len(self.arms))]
+        nothing = np.full(3, np.nan)
+        return np.stack([np.quantile(v, (0.01, 0.5, 0.99)) if len(v) else nothing for v in by_arm])
 
     def in_words(self) -> str:
         """Say how many rows have no counterparts, and which.
@@ -117,7 +118,7 @@ class Overlap(ShowsTables):
                     [
                         label_text(label),
                         f"{int((self.arm == a).sum()):,}",
-                        *(f"{q:.3f}" for q in quantiles),
+                        *("–" if np.isnan(q) else f"{q:.3f}" for q in quantiles),
                         f"{int((self.without.any(axis=1) & (self.arm == a)).sum()):,}",
                     ]
                     for a, (label, quantiles) in enumerate(
@@ -142,7 +143,11 @@ class Overlap(ShowsTables):
             "rows_without_counterparts": self.rows.tolist(),
             "share_without_counterparts": self.share,
             "propensity_quantiles": {
-                str(self.arms[k]): self.quantiles(k).tolist() for k in range(1, len(self.arms))
+                str(self.arms[k]): [
+                    [None if np.isnan(q) else q for q in by_arm]
+                    for by_arm in self.quantiles(k).tolist()
+                ]
+                for k in range(1, len(self.arms))
             },
         }
 

@@ -209,6 +209,8 @@ def observed_strengths(
     n_draws = posterior.n_chains * posterior.n_draws
     thinned = posterior._take(choose_rows(MAX_DRAWS, n_draws))
     centred = dose - dose.mean()
+    if not centred.any():
+        raise ValueError("All rows have the same treatment: sensitivity needs rows of both arms.")
     strengths = []
     for j, number in enumerate(engine_order(encoding)[: min(n_columns, MAX_COLUMNS)]):
         cut = _cut(encoding, wide, j, int(number))

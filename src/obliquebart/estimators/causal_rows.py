@@ -61,8 +61,8 @@ class CausalRows:
             raise AssertionError("a causal model has a design")
         return design
 
-    @property
-    def _training(self) -> TrainingProblem:
+    def _required_training(self) -> TrainingProblem:
+        """Return the training rows; not a property, which `dir` would look at."""
         training = self._fitted.training
         if training is None:
             raise ValueError(
@@ -75,13 +75,13 @@ class CausalRows:
         """Return the user's columns at the rows of X."""
         if X is not None:
             return self._fitted.encoding.transform(X)
-        table = self._training.table
+        table = self._required_training().table
         return table._replace(x_cont=table.x_cont[: self._fitted.encoding.p_cont])
 
     def _wide(self, X: Any, propensity: Any = None) -> EncodedTable:
         """Return all columns of the chains at the rows of X; None means the training rows."""
         if X is None:
-            return self._training.table
+            return self._required_training().table
         design = self._design
         table = self._narrow(X)
         return design.widen(table, design.propensities(table, propensity, self.n_jobs))
@@ -133,7 +133,7 @@ class CausalRows:
         """Return the weights of rows, which sum to one."""
         weights = check_weights(sample_weight, n_rows)
         if weights is None and X is None:
-            weights = self._training.outcome.weights
+            weights = self._required_training().outcome.weights
         if weights is None:
             weights = np.ones(n_rows)
         return np.asarray(weights / weights.sum(), dtype=np.float64)
@@ -143,7 +143,7 @@ class CausalRows:
         if X is None:
             if treatment is not None:
                 raise ValueError("The training rows have their treatments: leave treatment out.")
-            return np.stack(self._training.outcome.more)
+            return np.stack(self._required_training().outcome.more)
         left_out = self._fitted.encoding.left_out
         if treatment is None and left_out is None:
             raise ValueError("Pass the treatments of the rows of X with treatment=.")

@@ -334,8 +334,10 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
             observed = observed._replace(y=class_codes(labels, self.classes_))
         if len(self._fitted.parts) == 1:
             return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
+        fitted = self._fitted
+        unweighted = ClassProbabilities(fitted.parts, len(self.classes_), fitted.n_draws)
         return classes_to_arviz(
-            self.posteriors_, self._probabilities, X, observed, rows, self.n_jobs
+            self.posteriors_, self._probabilities, unweighted, X, observed, rows, self.n_jobs
         )
 
     def _prediction_columns(self, X: Any, *_: Any) -> dict[str, NDArray[Any]]:

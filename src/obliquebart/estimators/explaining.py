@@ -19,6 +19,7 @@ from obliquebart.explain.importance import (
     ImportanceTable,
     column_importance,
 )
+from obliquebart.posterior.class_probabilities import weighted_probabilities
 from obliquebart.table.encoded import EncodedTable
 
 NO_TABLE = (
@@ -160,6 +161,7 @@ class Explaining:
             max_rows=max_rows,
             max_draws=max_draws,
             n_jobs=self.n_jobs,
+            probabilities=weighted_probabilities(fitted.class_weights, self.n_jobs),
         )
         return replace(effect, target=fitted.likelihood.quantity(fitted.target_name))
 

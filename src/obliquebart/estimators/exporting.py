@@ -33,8 +33,9 @@ class Exporting(ABC):
 
         With more than two classes, theta, leaf_sd, f and p have a dimension `class`, with the
         labels as coordinates. p contains the probabilities of `predict_proba`. Ordered classes have
-        one f, and the cuts between them. Outcomes are class
-        indices in the order of `classes_`; with two classes, 0 and 1.
+        one f, and the cuts between them. Outcomes are class indices in the order of `classes_`;
+        with two classes, 0 and 1. The log likelihood is that of the posterior, which does not
+        depend on `class_weight`.
 
         Parameters
         ----------

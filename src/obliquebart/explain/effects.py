@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from obliquebart.display.numbers import plain, plain_alike
 from obliquebart.display.tables import TextTable, aligned, notebook_html
 from obliquebart.display.words import probability_of
-from obliquebart.explain.replaced import FloatArray, Replaced, Sampled, engine_order
+from obliquebart.explain.replaced import FloatArray, Probabilities, Replaced, Sampled, engine_order
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
@@ -265,6 +265,7 @@ def column_effect(
     max_rows: int = MAX_ROWS,
     max_draws: int = MAX_DRAWS,
     n_jobs: int | None = None,
+    probabilities: Probabilities | None = None,
 ) -> Effect:
     """Return the effect of a column on the predictions of a model, from all its posteriors."""
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
@@ -273,7 +274,7 @@ def column_effect(
     j = column_position(encoding, column)
     number = int(engine_order(encoding)[j])
     grid = _grid(encoding, j, table, number, check_count("n_points", n_points, 2))
-    sampled = Sampled(posteriors, table, (max_rows, max_draws), n_jobs)
+    sampled = Sampled(posteriors, table, (max_rows, max_draws), n_jobs, probabilities)
     replaced = sampled.fixed(_grid_table(table, number, grid), number)
     draws = _curves(replaced, centered)
     order = _reading_order(encoding.columns[j], grid, draws.mean(axis=0))
@@ -365,17 +366,18 @@ def _values(scale: ColumnScale, scaled: NDArray[np.float32], n_points: int) -> _
     points = _rounded(scale.undo(distinct), scale)
     n_missing = len(scaled) - len(present)
     if n_missing:
-        points = np.append(points, np.nan)
+        points, distinct = np.append(points, np.nan), np.append(distinct, np.float32(np.nan))
     n_rows = np.zeros(len(points), dtype=np.int64)
-    n_rows[len(distinct) :] = n_missing
-    return _Grid(points, scale.apply(points), n_rows)
+    n_rows[np.isnan(points)] = n_missing
+    return _Grid(points, distinct, n_rows)
 
 
 def _rounded(values: FloatArray, scale: ColumnScale) -> FloatArray:
-    """Return values without the spurious digits of float32."""
-    width = scale.high / 2.0 - scale.low / 2.0
-    exponent = int(np.floor(np.log10(width)))
-    return np.round(values, 5 - exponent) if -300 < exponent < 300 else values
+    """Return rising values without the spurious digits of float32, if they still rise then."""
+    half_width = scale.high / 2.0 - scale.low / 2.0
+    exponent = int(np.floor(np.log10(half_width) + np.log10(2.0)))
+    rounded = np.round(values, 6 - exponent) if -300 < exponent < 300 else values
+    return rounded if (np.diff(rounded) > 0).all() else values
 
 
 def _grid_table(table: EncodedTable, number: int, grid: _Grid) -> EncodedTable:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from obliquebart.posterior.posterior import Posterior
 
 FloatArray = NDArray[np.float64]
+# Of the classes of some posteriors, at the rows of a table, with all draws.
+Probabilities = Callable[["list[Posterior]", EncodedTable], FloatArray]
 
 # Rows times trees per call of the engine; Ctrl-C works only between calls.
 CALL_WORK = 2**26
@@ -59,6 +61,7 @@ class Sampled:
         table: EncodedTable,
         limits: tuple[int, int],
         n_jobs: int | None = None,
+        probabilities: Probabilities | None = None,
     ) -> None:
         max_rows, max_draws = limits
         rows = choose_rows(check_count("max_rows", max_rows, 1), table.n_rows)
@@ -67,6 +70,7 @@ class Sampled:
         self.index = choose_rows(check_count("max_draws", max_draws, 1), n_draws).astype(np.int64)
         self._posteriors = posteriors
         self._n_jobs = effective_jobs(n_jobs)
+        self._own_probabilities = probabilities
         self._data = self.table.to_core()
 
     @property
@@ -89,13 +93,13 @@ class Sampled:
 
     def fixed(self, grid: EncodedTable, column: int) -> Replaced:
         """Replace a column, numbered in the engine's order, by each of its values in a grid."""
-        if self._posteriors[0].likelihood.joint_classes:
+        if self._posteriors[0].likelihood.joint_classes or self._own_probabilities:
             return self._fixed_classes(grid, column)
         return self._call(_core.fix_column, grid=grid.to_core(), column=column)
 
     def _fixed_classes(self, grid: EncodedTable, column: int) -> Replaced:
-        """Do the same for the probabilities of all classes of the only posterior."""
-        thinned = self._posteriors[0]._take(self.index.astype(np.intp))
+        """Do the same for probabilities that the engine does not know."""
+        thinned = [posterior._take(self.index.astype(np.intp)) for posterior in self._posteriors]
         before = self._probabilities(thinned, self.table)
         p_cont = self.table.p_cont
         values = grid.x_cont[column] if column < p_cont else grid.x_cat[column - p_cont]
@@ -110,8 +114,11 @@ class Sampled:
             np.stack([(change**2).mean(axis=1) for change in changes], axis=1),
         )
 
-    def _probabilities(self, posterior: Posterior, table: EncodedTable) -> FloatArray:
-        """Return draws of the probabilities, shape (draws, rows, classes)."""
+    def _probabilities(self, posteriors: list[Posterior], table: EncodedTable) -> FloatArray:
+        """Return draws of the probabilities, shape (draws, rows, classes); of two, the second's."""
+        if self._own_probabilities is not None:
+            return self._own_probabilities(posteriors, table)
+        (posterior,) = posteriors
         likelihood = posterior.likelihood
         noise = likelihood.noise_of(posterior.trace)
         return np.concatenate(

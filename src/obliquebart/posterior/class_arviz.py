@@ -28,6 +28,7 @@ SMALLEST = np.finfo(np.float64).tiny
 def classes_to_arviz(
     posteriors: Mapping[Any, Posterior],
     probabilities: ClassProbabilities,
+    unweighted: ClassProbabilities,
     X: Any,
     observed: Observed,
     rows: int | Sequence[int],
@@ -35,7 +36,8 @@ def classes_to_arviz(
 ) -> Any:
     """Export the posteriors of classes, by label; `observed.y` contains class indices.
 
-    Outcomes are class indices, with the probabilities of `predict_proba`.
+    Outcomes are class indices, with the probabilities of `predict_proba`. The posterior's own
+    likelihood has no class weights.
     """
     arviz = import_arviz()
     observed.require_table(X)
@@ -61,6 +63,9 @@ def classes_to_arviz(
             ).reshape(*shape[:2], len(chosen), -1)
             groups["posterior"]["p"] = p[:, :, chosen]
         groups |= _outcome_groups(p, observed)
+        if observed.y is not None:
+            plain = unweighted.draws(columns, n_jobs).reshape(p.shape)
+            groups |= _observed_groups(plain, observed)
         coords |= {"row": np.arange(columns.n_rows), "f_row": chosen}
         dims |= {"f": ["f_row", "class"], "p": ["f_row", "class"], "y": ["row"]}
     return build(arviz, groups, coords, dims)
@@ -79,13 +84,14 @@ def _stacked(groups: list[Groups]) -> Groups:
 
 
 def _outcome_groups(p: FloatArray, observed: Observed) -> Groups:
-    """Draw a new class for each draw and row, and compute the log likelihood of observed ones."""
+    """Draw a new class for each draw and row."""
     u = observed.random_state.random_sample(p.shape[:-1])
-    new = (np.cumsum(p[..., :-1], axis=-1) < u[..., None]).sum(axis=-1)
-    groups: Groups = {"posterior_predictive": {"y": new}}
-    if observed.y is not None:
-        codes: NDArray[np.intp] = observed.y
-        p_observed = np.take_along_axis(p, codes[None, None, :, None], axis=-1)[..., 0]
-        log_p = observed.sample_weight * np.log(np.maximum(p_observed, SMALLEST))
-        groups |= {"log_likelihood": {"y": log_p}, "observed_data": {"y": codes}}
-    return groups
+    return {"posterior_predictive": {"y": (np.cumsum(p[..., :-1], -1) < u[..., None]).sum(-1)}}
+
+
+def _observed_groups(p: FloatArray, observed: Observed) -> Groups:
+    """Compute the log likelihood of the observed classes."""
+    codes: NDArray[np.intp] = observed.y
+    p_observed = np.take_along_axis(p, codes[None, None, :, None], axis=-1)[..., 0]
+    log_p = observed.sample_weight * np.log(np.maximum(p_observed, SMALLEST))
+    return {"log_likelihood": {"y": log_p}, "observed_data": {"y": codes}}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from obliquebart.likelihood import Given
-from obliquebart.posterior.posterior import Posterior
 from obliquebart.posterior.predictions import FloatArray, require_draws_memory
 from obliquebart.table.encoded import EncodedTable
+
+if TYPE_CHECKING:
+    from obliquebart.posterior.posterior import Posterior
 
 
 class ClassProbabilities:
@@ -122,3 +125,21 @@ class ClassProbabilities:
             draws *= self._weights / self._weights.max()
         draws /= draws.sum(axis=-1, keepdims=True)
         return draws
+
+
+def weighted_probabilities(
+    weights: FloatArray | None, n_jobs: int | None
+) -> Callable[[list[Posterior], EncodedTable], FloatArray] | None:
+    """Return what computes draws of weighted probabilities; None without weights.
+
+    They have the shape (draws, rows, classes), or only the second of two classes.
+    """
+    if weights is None:
+        return None
+
+    def draws(posteriors: list[Posterior], table: EncodedTable) -> FloatArray:
+        n_draws = int(posteriors[0].draws.n_draws)
+        found = ClassProbabilities(posteriors, len(weights), n_draws, weights)
+        return found.draws(table, n_jobs)[..., 1 if len(weights) == 2 else 0 :]
+
+    return draws

@@ -37,7 +37,8 @@ def outcome_quantiles(likelihood: Likelihood, given: Given, levels: Sequence[flo
         return below
 
     mean = likelihood.mean(given.f)
-    middle, width = mean.mean(axis=0), np.ptp(mean, axis=0) + 1.0
+    spread = np.ptp(mean, axis=0) + likelihood.noise_sd(given).max(axis=0)
+    middle, width = mean.mean(axis=0), np.where(spread > 0, spread, 1.0)
     quantiles = np.empty((given.f.shape[1], len(levels)))
     for j, level in enumerate(levels):
         low, high = middle - width, middle + width

@@ -78,6 +78,7 @@ class CausalStudy(NamedTuple):
 
     model: Any
     X: Any
+    propensity: Any
     arms: list[ArmStudy]
     overlap: Overlap | None
     summary: ModelSummary
@@ -99,8 +100,8 @@ def causal_content(
     overlap = None
     if model.treatment_.arms is not None and model._design.n_propensities:
         overlap = model.overlap(X, treatment, propensity=propensity)
-    summary = model.summary(X, rows=N_ROWS_OF_F)._for("page")
-    study = CausalStudy(model, X, arms, overlap, summary)
+    summary = model.summary(X, rows=N_ROWS_OF_F, propensity=propensity)._for("page")
+    study = CausalStudy(model, X, propensity, arms, overlap, summary)
     column = model._fitted.encoding.left_out
     return Content(
         title=f"What does {column or 'the treatment'} change?",
@@ -219,7 +220,8 @@ def _who(study: CausalStudy) -> Part:
 
 
 def _who_benefits(study: CausalStudy, arm: ArmStudy, i: int) -> str:
-    ranking = partial(plots.effect_ranking, study.model, study.X, arm=arm.arm)
+    given = {"arm": arm.arm, "propensity": study.propensity}
+    ranking = partial(plots.effect_ranking, study.model, study.X, **given)
     drawn = [_picture(f"ranking{i}", ranking, "Effects of the rows, with 95% intervals.")]
     for j, groups in enumerate(arm.groups):
         drawn.append(_groups_picture(groups, f"groups{i}-{j}"))
@@ -297,7 +299,13 @@ def _trust(study: CausalStudy) -> Part:
         drawn.append(
             _picture(
                 f"prior{i}",
-                partial(plots.prior_and_posterior, study.model, study.X, arm=arm.arm),
+                partial(
+                    plots.prior_and_posterior,
+                    study.model,
+                    study.X,
+                    arm=arm.arm,
+                    propensity=study.propensity,
+                ),
                 f"Prior and posterior of the average effect.{of}",
                 f"Posterior interval {interval_text(average.low, average.high)}.",
             )

@@ -31,7 +31,9 @@ source : str, optional
 treatment : array-like or str, optional
     For a causal model the treatments of the rows, unless X has the column that `fit` used.
 propensity : array-like, optional
-    For a causal model the propensities of the rows, if `fit` was given such.""")
+    For a causal model the propensities of the rows, if `fit` was given such.
+exposure : array-like, optional
+    For counts the exposures of the rows, unless X has the column that `fit` used.""")
 
 
 @documented
@@ -45,6 +47,7 @@ def write_report(
     source: str | None = None,
     treatment: ArrayLike | str | None = None,
     propensity: ArrayLike | None = None,
+    exposure: ArrayLike | None = None,
 ) -> None:
     """Save the page of `report_html` to a file.
 
@@ -69,7 +72,14 @@ def write_report(
     True
     """
     page = report_html(
-        model, X, y, title=title, source=source, treatment=treatment, propensity=propensity
+        model,
+        X,
+        y,
+        title=title,
+        source=source,
+        treatment=treatment,
+        propensity=propensity,
+        exposure=exposure,
     )
     write_file(path, page.encode())
 
@@ -84,6 +94,7 @@ def report_html(
     source: str | None = None,
     treatment: ArrayLike | str | None = None,
     propensity: ArrayLike | None = None,
+    exposure: ArrayLike | None = None,
 ) -> str:
     """Return one HTML page about a fitted model.
 
@@ -108,7 +119,7 @@ def report_html(
     elif y is None:
         raise ValueError("The page of this model needs outcomes: pass y.")
     else:
-        content = sections.plain_content(model, X, y, source)
+        content = sections.plain_content(model, X, y, source, exposure)
     main = "\n".join([*map(section, content.parts), folded_section(content.analysts)])
     if is_causal:
         main = about_treatments(main)

@@ -68,7 +68,7 @@ class Study(NamedTuple):
         return dict(list(labelled_posteriors(self.model).items())[:MAX_CLASSES])
 
 
-def study(model: Any, X: Any, y: ArrayLike) -> Study:
+def study(model: Any, X: Any, y: ArrayLike, exposure: ArrayLike | None = None) -> Study:
     """Compute what a page needs."""
     # Several posteriors take their time, and half of the draws is enough for a picture.
     share = 1 if len(model._fitted.parts) <= 1 else 2
@@ -78,16 +78,18 @@ def study(model: Any, X: Any, y: ArrayLike) -> Study:
         model=model,
         X=X,
         summary=model.summary(X, rows=N_ROWS_OF_F)._for("page"),
-        evaluation=evaluate(model, X, y, n_jobs=model.n_jobs),
+        evaluation=evaluate(model, X, y, exposure=exposure, n_jobs=model.n_jobs),
         importance=importance,
         effects=[model.effects(X, column, max_draws=effects.MAX_DRAWS // share) for column in some],
         seen=rows_seen(model, X, y),
     )
 
 
-def plain_content(model: Any, X: Any, y: ArrayLike, source: str | None) -> Content:
+def plain_content(
+    model: Any, X: Any, y: ArrayLike, source: str | None, exposure: ArrayLike | None = None
+) -> Content:
     """Return the content of the page of a model that predicts."""
-    subject = study(model, X, y)
+    subject = study(model, X, y, exposure)
     return Content(
         default_title(model), lead(subject, source), all_parts(subject), for_analysts(subject)
     )

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from helpers.causal import causal_model, treated_table
+from obliquebart import UnseenLevelWarning
 
 X, Z, Y = treated_table()
 
@@ -135,9 +136,48 @@ def test_groups_by_levels_bins_and_limits(model):
     halves = model.effect_by(X, "b", bins=[0.0])
     assert [group.group for group in halves] == ["up to 0", "above 0"]
     assert halves[0].n_rows == (X["b"] <= 0).sum()
-    assert [group.group for group in model.effect_by(X, "g", levels=["v"])] == ["v"]
+    only = model.effect_by(X, "g", levels=["v"])
+    assert [group.group for group in only] == ["v"]
+    # Rows of other groups are not shown, but they are still there.
+    assert only.overall == pytest.approx(found.overall)
+    assert only[0].difference == pytest.approx(found["v"].difference)
+    assert only[0].difference_low == pytest.approx(found["v"].difference_low)
     assert "P(above the rest)" in str(quarters)
     json.dumps(quarters.to_dict())
+
+
+def test_a_group_of_all_rows_and_levels_that_training_did_not_have(model):
+    everyone = model.effect_by(X[X["g"] == "u"], "g")
+    assert np.isnan(everyone[0].difference)
+    assert (
+        json.loads(json.dumps(everyone.to_dict(), allow_nan=False))["groups"][0]["difference"]
+        is None
+    )
+    table = X.assign(g=np.where(X["a"] > 0, "new", X["g"]))
+    with pytest.warns(UnseenLevelWarning):
+        found = model.effect_by(table, "g")
+    with pytest.warns(UnseenLevelWarning):
+        assert found.overall == pytest.approx(model.ate(table).mean)
+
+
+def test_groups_of_a_wide_column():
+    wide = np.random.default_rng(0).choice([0, 1, 2, 3_000_000], len(X))
+    model = causal_model(propensity=None).fit(X.assign(wide=wide), Y, Z)
+    groups = model.effect_by(None, "wide", bins=5)
+    assert [group.n_rows for group in groups] == np.unique(wide, return_counts=True)[1].tolist()
+    with pytest.raises(ValueError, match="bins='x' must be a number of bins"):
+        model.effect_by(None, "wide", bins="x")
+
+
+def test_a_column_that_is_missing_everywhere(model):
+    (group,) = model.effect_by(X.assign(b=np.nan), "b")
+    assert (group.group, group.n_rows) == ("missing", len(X))
+
+
+def test_levels_that_are_numbers():
+    table = X.assign(n=np.arange(len(X)) % 2 + 0.5 * (np.arange(len(X)) % 3 == 0))
+    model = causal_model(propensity=None, categorical_features=["n", "g"]).fit(table, Y, Z)
+    assert [g.group for g in model.effect_by(table, "n", levels=[1.0, 0.5])] == ["1", "0.5"]
 
 
 def test_missing_values_and_few_values_are_groups():

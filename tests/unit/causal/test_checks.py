@@ -75,6 +75,15 @@ def test_several_arms_are_compared_in_pairs():
     assert "Propensity of 2 by arm" in str(found)
 
 
+def test_an_arm_without_rows(model):
+    found = model.overlap(X[:5], np.zeros(5, int))
+    assert "–" in str(found)
+    assert np.isnan(found.quantiles()[1]).all()
+    json.dumps(found.to_dict(), allow_nan=False)
+    with pytest.raises(ValueError, match="sensitivity needs rows of both arms"):
+        model.sensitivity(X[:5], np.zeros(5, int))
+
+
 def test_overlap_of_a_model(model):
     found = model.overlap()
     assert found.arm.tolist() == Z.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import re
 
 import numpy as np
@@ -170,6 +171,13 @@ MISTAKES = {
         "is for numbers, but y has two classes",
     ),
 }
+
+
+def test_a_model_without_its_training_data_can_be_looked_at():
+    """`dir`, notebooks and completion look at every attribute."""
+    again = pickle.loads(pickle.dumps(causal_model(propensity=None).fit(X, Y, Z)))
+    assert "effect" in dir(again)
+    assert again._repr_html_()
 
 
 MISTAKES |= {

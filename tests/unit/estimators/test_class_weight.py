@@ -53,6 +53,26 @@ def test_the_posterior_does_not_know_the_weights(pair):
     assert plain.class_weight_ is None
 
 
+def test_effects_are_those_of_the_weighted_probabilities(pair):
+    x, plain, weighted = pair
+    for model in (plain, weighted):
+        effect = model.effects(x, 2, n_points=4, max_draws=10_000)
+        for k, point in enumerate(effect.points):
+            table = x.copy()
+            table[:, 2] = point
+            mean = model.predict_proba(table).mean(axis=0)
+            expected = mean[1] if len(mean) == 2 else mean
+            np.testing.assert_allclose(effect.mean[k], expected, atol=1e-5)
+
+
+def test_the_exported_likelihood_is_that_of_the_posterior(pair):
+    pytest.importorskip("arviz")
+    x, plain, weighted = pair
+    y = plain.predict(x)
+    found = [np.asarray(m.to_arviz(x, y).log_likelihood["y"]) for m in (plain, weighted)]
+    np.testing.assert_allclose(found[0], found[1])
+
+
 def test_extreme_weights_stay_finite(iris):
     x, y = iris
     model = classifier(class_weight={0: 1e100, 1: 1e-100, 2: 1e-100}).fit(x, y)

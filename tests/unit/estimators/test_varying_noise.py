@@ -33,6 +33,14 @@ def test_the_size_of_the_noise_is_found(model):
     assert ((interval[:, 0] < noise) & (noise < interval[:, 1])).all()
 
 
+def test_intervals_do_not_depend_on_the_unit(model):
+    X, y, _ = make_table(400)
+    unit = 2.0**-100
+    tiny = ObliqueBARTRegressor(noise="varying", **OPTIONS).fit(X, unit * y)
+    expected = unit * model.predict_interval(X[:50], 0.9)
+    np.testing.assert_allclose(tiny.predict_interval(X[:50], 0.9), expected, rtol=1e-6)
+
+
 def test_intervals_are_as_wide_as_the_noise(model):
     X, y, sd = make_table(1000, seed=2)
     low, high = model.predict_interval(X, 0.9).T

@@ -41,6 +41,19 @@ def test_a_regression_is_that_of_plain_predictions(column, centered):
     np.testing.assert_array_equal(posterior.draws, effect.draws)
 
 
+def test_values_far_apart_stay_apart():
+    """The digits of a wide column are not rounded away, and the curve is at the values shown."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"wide": rng.choice([0, 1, 2, 3_000_000], 200), "b": rng.uniform(size=200)})
+    y = 1.0 * (X["wide"] == 2) + X["b"]
+    model = ObliqueBARTRegressor(**{**estimators.OPTIONS, "n_burn": 100}, soft=False).fit(X, y)
+    effect = model.effects(X, "wide", max_draws=10_000)
+    assert effect.points.tolist() == [0, 1, 2, 3_000_000]
+    predict = model.posterior_.predict
+    check(effect, plain(predict, X, "wide", effect.points), predict(X).mean(axis=1))
+    assert effect.mean[2] > effect.mean[1] + 0.3
+
+
 @pytest.mark.parametrize("column", ["age", "colour"])
 def test_two_classes_in_units_of_probability(column):
     X, _ = small_models.mixed_table()

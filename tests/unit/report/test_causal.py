@@ -60,6 +60,14 @@ def test_the_page_without_propensities_and_with_a_title():
     assert "raises the probability of well by about" in text
 
 
+def test_the_page_of_a_model_with_given_propensities():
+    propensity = np.linspace(0.2, 0.8, len(Z))
+    for outcome in (Y, np.where(Y > 0.5, "well", "ill")):
+        model = causal_model().fit(X, outcome, Z, propensity=propensity)
+        text = words_of(report_html(model, X, treatment=Z, propensity=propensity))
+        assert "Who benefits?" in text
+
+
 def test_several_arms_have_folded_parts():
     arm = np.array(["none", "low", "high"])[np.arange(len(Z)) % 3]
     model = causal_model(propensity=None, control="none").fit(X, Y, arm)
