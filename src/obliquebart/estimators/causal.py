@@ -300,14 +300,44 @@ class ObliqueBARTCausal(CausalChecks, CausalReading):
         normal = replace(parameters, nu=None, noise_df=parameters.noise_df or math.inf)
         return plain, [calibrate(normal, simple, plain.table.p_cont)]
 
-    def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
+    @documented
+    def to_arviz(
+        self,
+        X: Any = None,
+        y: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
+        rows: int | Sequence[int] = 10,
+        random_state: int | np.random.RandomState | None = None,
+        propensity: ArrayLike | None = None,
+    ) -> Any:
+        """Convert the draws for ArviZ: the trace and, given a table, effects at some of its rows.
+
+        Outcomes are not exported, so `y`, `sample_weight` and `random_state` have no use.
+
+        Parameters
+        ----------
+        rows : int or sequence of int, default=10
+            Rows at which to include effects: their number (evenly spaced), or their positions.
+
+        Returns
+        -------
+        arviz.InferenceData or xarray.DataTree
+            The former with ArviZ 0.x, the latter with ArviZ 1.x.
+        """
+        check_is_fitted(self)
+        return self._export(X, Observed(y, sample_weight, random_state), rows, propensity)
+
+    def _export(
+        self, X: Any, observed: Observed, rows: int | Sequence[int], propensity: Any = None
+    ) -> Any:
         """Export the trace and, given a table, the effects at some of its rows."""
         if observed.y is not None or observed.sample_weight is not None:
             raise ValueError(
                 "to_arviz of a causal model exports effects, not outcomes: leave y and "
                 "sample_weight out."
             )
-        effects = {} if X is None else self._effects_by_name(X)
+        effects = {} if X is None else self._effects_by_name(X, propensity)
         return effects_to_arviz(self.posterior_, effects, rows)
 
     # ---- convergence -----------------------------------------------------------------------------

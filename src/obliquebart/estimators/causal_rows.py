@@ -28,7 +28,8 @@ Dose = tuple[float, float] | None
 documented = shared_parameters("""\
 X : table of shape (n, n_features), optional
     By default the training rows, if the model has them: after `load` it has them only if it was
-    saved with `include_data=True`.
+    saved with `include_data=True`. They are the rows as `fit` used them: without those of weight
+    zero, and a label of weight 3 is there three times.
 arm : label, optional
     Which treatment is compared with the control, if there are several.
 dose : pair of float, optional
@@ -98,10 +99,10 @@ class CausalRows:
         effect = list(self.effects_.values())[k]
         return RowEffects(self.posterior_, effect, table, change, self.n_jobs)
 
-    def _effects_by_name(self, X: Any) -> dict[str, RowEffects]:
+    def _effects_by_name(self, X: Any, propensity: Any = None) -> dict[str, RowEffects]:
         """Return the effect of each treatment at the rows of X, by what is compared."""
         names = zip(self.treatment_.names, self.effects_, strict=True)
-        return {name: self._row_effects(X, arm) for name, arm in names}
+        return {name: self._row_effects(X, arm, propensity=propensity) for name, arm in names}
 
     def _change(self, dose: Dose) -> tuple[float, float]:
         """Return the change of the dose, from that at which f is the mean outcome."""

@@ -217,6 +217,15 @@ def test_the_log_score_is_that_of_outcomes_under_their_treatments(model):
     assert binary.log_score(X.assign(z=Z), labels) == pytest.approx(expected, rel=1e-4)
 
 
+def test_given_propensities_are_exported_to_arviz():
+    pytest.importorskip("arviz")
+    propensity = np.linspace(0.2, 0.8, len(Z))
+    model = causal_model().fit(X, Y > 0.5, Z, propensity=propensity)
+    found = model.to_arviz(X, rows=[3], propensity=propensity).posterior
+    mean = model.effect(X, propensity=propensity)[3]
+    assert float(found["effect"].mean()) == pytest.approx(mean, rel=1e-5)
+
+
 def test_effects_are_exported_to_arviz(model):
     pytest.importorskip("arviz")
     found = model.to_arviz(X, rows=[0, 7]).posterior
