@@ -19,7 +19,7 @@ from obliquebart.posterior.diagnostics import choose_rows
 from obliquebart.posterior.outcome_quantiles import grouped
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import EncodedTable
-from obliquebart.validation import check_labels, check_number, count_rows
+from obliquebart.validation import check_count, check_labels, check_number, count_rows
 
 # More rows than this would not visibly change a plot.
 MAX_ROWS = 5000
@@ -260,7 +260,8 @@ def evaluate(
             "compared with outcomes: use log_score, overlap and sensitivity."
         )
     tail = (1.0 - check_number("coverage", coverage, 0, 1)) / 2.0
-    rows = choose_rows(max_rows, count_rows(X, type(model).__name__))
+    n_used = check_count("max_rows", max_rows, 1)
+    rows = choose_rows(n_used, count_rows(X, type(model).__name__))
     shift = model._shift(X, exposure)
     data = _Data(model._fitted.encoding.transform(X), y, rows, shift)
     return EVALUATE[model._fitted.likelihood.task](model, data, tail, n_jobs)

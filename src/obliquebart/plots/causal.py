@@ -20,13 +20,14 @@ from obliquebart.plots.style import (
     ACCENT,
     INK,
     SECOND,
+    as_written,
     label_axes,
     legend_above,
     line_styles,
     new_axes,
     short_name,
 )
-from obliquebart.plots.ticks import plain_ticks
+from obliquebart.plots.ticks import name_rows, plain_ticks
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 FloatArray = NDArray[np.float64]
@@ -83,8 +84,9 @@ def effect_ranking(
 ) -> Axes:
     """Draw the effect at each row, from the smallest to the largest, with intervals.
 
-    The solid line is the average over the rows, the dashed line is no effect. Where the intervals
-    are as wide as the whole curve, the data do not tell who responds more.
+    The solid line is the average over the rows as `ate` has it, with the weights of `fit` for the
+    training rows; the dashed line is no effect. Where the intervals are as wide as the whole curve,
+    the data do not tell who responds more.
 
     Parameters
     ----------
@@ -107,7 +109,9 @@ def effect_ranking(
     label = f"{coverage:.0%} interval"
     ax.vlines(share, low, high, color=ACCENT, lw=1.2, alpha=0.4, label=label)
     ax.plot(share, mean[shown], "o", color=INK, ms=2.5, label="effect at a row")
-    ax.axhline(float(mean.mean()), color=INK, lw=1.2, label="average")
+    # What `ate` has, without its draws.
+    average = float(mean @ model._weights(X, len(mean)))
+    ax.axhline(average, color=INK, lw=1.2, label="average")
     ax.axhline(0.0, color=INK, lw=1.0, ls="--", label="no effect")
     label_axes(ax, x="rows by effect", y=_short(model._comparison(arm)))
     plain_ticks(ax, x="percent", y="number")
@@ -163,7 +167,7 @@ def subgroups(
     ax.axvline(found.overall, color=INK, lw=1.2, label="all rows")
     ax.axvline(0.0, color=INK, lw=1.0, ls="--", label="no effect")
     names = [f"{short_name(group.group)} ({group.n_rows:,})" for group in groups]
-    ax.set_yticks(position, names)
+    name_rows(ax, position, names)
     ax.set_ylim(len(groups) - 0.4, -0.6)
     ax.grid(axis="x", color=INK, alpha=0.15)
     plain_ticks(ax, x="number")
@@ -378,7 +382,8 @@ def sensitivity(
         x, y = abs(each.difference), abs(each.shift)
         if x <= found.differences[-1] and y <= size[-1]:
             ax.plot(x, y, "D", color=SECOND, mec=INK, ms=6)
-            ax.annotate(short_name(each.column), (x, y), (5, 3), textcoords="offset points")
+            name = short_name(each.column)
+            as_written(ax.annotate(name, (x, y), (5, 3), textcoords="offset points"))
     ax.set(xlim=(0.0, found.differences[-1]), ylim=(0.0, size[-1]))
     sign = "adds to" if found.effect.mean >= 0 else "takes off"
     label_axes(

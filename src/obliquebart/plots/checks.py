@@ -127,7 +127,10 @@ def _drawing(
     return cast(Drawing, _named_like(drawn, draw, _PARAMETERS))
 
 
-def _class_drawing(draw: Callable[[Any, Axes, int | None], None]) -> ClassDrawing:
+def _class_drawing(
+    draw: Callable[[Any, Axes, int | None], None],
+    check: Callable[[Evaluation], None] = lambda _: None,
+) -> ClassDrawing:
     """Make a public function from one that draws an evaluation or one of its classes."""
 
     def drawn(
@@ -139,6 +142,7 @@ def _class_drawing(draw: Callable[[Any, Axes, int | None], None]) -> ClassDrawin
         ax: Axes | None = None,
     ) -> Axes:
         evaluation = _evaluation(model, X, y)
+        check(evaluation)
         code = None
         if class_ is not None:
             classes = getattr(evaluation, "classes", np.zeros(0)).tolist()
@@ -221,8 +225,15 @@ def _fit_of_times(evaluation: SurvivalEvaluation, ax: Axes) -> None:
     legend_above(ax)
 
 
-@_class_drawing
-def residuals(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
+def _check_uncensored(evaluation: Evaluation) -> None:
+    if isinstance(evaluation, SurvivalEvaluation):
+        raise ValueError("Censored times have no residuals: use plots.calibration.")
+
+
+@partial(_class_drawing, check=_check_uncensored)
+def residuals(
+    evaluation: RegressionEvaluation | ClassEvaluation, ax: Axes, code: int | None
+) -> None:
     """Draw residuals.
 
     Regression: residuals against predictions, with ±2 σ and the median of each tenth of the rows;
@@ -230,8 +241,6 @@ def residuals(evaluation: Evaluation, ax: Axes, code: int | None) -> None:
     mean of each tenth of the rows. Classification: the observed share of the class minus its
     predicted probability, by probability, with ±2 standard errors. Censored times have none.
     """
-    if isinstance(evaluation, SurvivalEvaluation):
-        raise ValueError("Censored times have no residuals: use plots.calibration.")
     ax.axhline(0.0, color=INK, lw=1.0, ls="--")
     if isinstance(evaluation, ClassEvaluation):
         residuals_of_classes(evaluation, ax, code)

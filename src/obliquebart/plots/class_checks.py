@@ -19,7 +19,7 @@ from obliquebart.plots.style import (
     short_name,
 )
 from obliquebart.plots.subject import short_probability_of
-from obliquebart.plots.ticks import plain_ticks
+from obliquebart.plots.ticks import name_rows, plain_ticks
 
 # More points than this would overlap too much.
 MAX_POINTS = 400
@@ -138,7 +138,7 @@ def fit_of_several(evaluation: ClassEvaluation, ax: Axes) -> None:
         f"{short_name(str(evaluation.classes[code]))} ({len(group)})"
         for code, group in zip(shown, groups, strict=True)
     ]
-    ax.set_yticks(position, names)
+    name_rows(ax, position, names)
     label_axes(ax, x=f"probability of the true {outcome_name(evaluation)}")
     ax.set_xlim(-0.02, 1.02)
     plain_ticks(ax, x="percent")

@@ -23,7 +23,7 @@ from obliquebart.plots.style import (
     short_name,
 )
 from obliquebart.plots.subject import class_position, subject_of
-from obliquebart.plots.ticks import Kind, plain_ticks, ticks_at, ticks_within
+from obliquebart.plots.ticks import Kind, name_rows, plain_ticks, ticks_at, ticks_within
 from obliquebart.validation import check_count
 
 __all__ = ["effects", "importance"]
@@ -41,7 +41,13 @@ MARKERS = "osD^vPX*"
 
 @documented("importance(model.fit(X, y))")
 def importance(
-    model: Any, X: Any = None, *, top: int = 20, coverage: float = 0.9, ax: Axes | None = None
+    model: Any,
+    X: Any = None,
+    *,
+    top: int = 20,
+    coverage: float = 0.9,
+    arm: Any = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw which columns matter: how much predictions change when a column is shuffled.
 
@@ -57,11 +63,14 @@ def importance(
         Maximum number of columns to show, most important first.
     coverage : float, default=0.9
         Coverage of the intervals.
+    arm : label, optional
+        Which treatment, of a causal model with several of them.
     """
+    of_arm = _of_arm(model, arm)
     table: Sequence[Importance] = (
         model
         if isinstance(model, (ImportanceTable, list))
-        else model.importance(X, coverage=coverage)
+        else model.importance(X, coverage=coverage, **of_arm)
     )
     shown = table[: check_count("top", top, 1)]
     ax = new_axes(ax, height=1.2 + 0.3 * len(shown))
@@ -94,6 +103,7 @@ def effects(
     coverage: float = 0.9,
     target: str | None = None,
     class_: Any = None,
+    arm: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
     """Draw how predictions depend on one column, with intervals.
@@ -120,7 +130,10 @@ def effects(
         What is predicted, for the axis; by default what the model calls it.
     class_ : label, optional
         Draw the effect on the probability of this class alone.
+    arm : label, optional
+        Which treatment, of a causal model with several of them.
     """
+    of_arm = _of_arm(model, arm)
     if isinstance(model, Effect):
         effect = model
         classes = list(effect.classes)
@@ -128,7 +141,7 @@ def effects(
         raise ValueError("Pass the column whose effect to draw, or an Effect.")
     else:
         classes = [] if class_ is None else subject_of(model, class_).classes
-        effect = model.effects(X, column, centered=centered, coverage=coverage)
+        effect = model.effects(X, column, centered=centered, coverage=coverage, **of_arm)
     if class_ is not None:
         effect = _on_class(effect, classes, class_)
     effect = _with_common_levels(effect)
@@ -155,9 +168,20 @@ def effects(
     return ax
 
 
+def _of_arm(model: Any, arm: Any) -> dict[str, Any]:
+    """Return the argument that chooses one of several treatments; only causal models have it."""
+    if arm is None:
+        return {}
+    if not hasattr(model, "effect_draws"):
+        raise ValueError(f"arm={arm!r} requires a fitted ObliqueBARTCausal.")
+    return {"arm": arm}
+
+
 def _on_class(effect: Effect, classes: list[Any], class_: Any) -> Effect:
     """Return the effect on the probability of one class."""
     chosen = class_position(classes, class_)
+    if effect.averaged is not None:
+        raise ValueError(f"class_={class_!r} is for probabilities, not for effects of a treatment.")
     curves = (effect.mean, effect.low, effect.high, effect.draws)
     if effect.mean.ndim > 1:
         mean, low, high, draws = (values[..., chosen] for values in curves)
@@ -265,10 +289,11 @@ def _draw_numbers(ax: Axes, effect: Effect, curves: list[_Curve]) -> None:
 
 
 def _draw_missing(ax: Axes, x: FloatArray, missing: Any, curves: list[_Curve]) -> None:
-    """Draw missing values to the right of the curve, behind a separating line."""
+    """Draw missing values to the right of the curve, if there is one, behind a separating line."""
     width = float(np.ptp(x)) if len(x) > 1 else 1.0
     last = float(x[-1]) if len(x) else 0.0
-    ax.axvline(last + 0.05 * width, color=INK, lw=0.8, ls=":")
+    if len(x):
+        ax.axvline(last + 0.05 * width, color=INK, lw=0.8, ls=":")
     step = 0.12 * width / max(len(curves), 1)
     for i, curve in enumerate(curves):
         at = last + 0.1 * width + i * step
@@ -288,6 +313,6 @@ def _draw_missing(ax: Axes, x: FloatArray, missing: Any, curves: list[_Curve]) -
 
 def _list_names(ax: Axes, names: list[str]) -> None:
     """Write names on the left, the first one on top."""
-    ax.set_yticks(np.arange(len(names)), [short_name(name) for name in names])
+    name_rows(ax, np.arange(len(names)), [short_name(name) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.grid(axis="x", color=INK, alpha=0.15)

@@ -14,7 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.explain.directions import column_effects, strongest_patches
 from obliquebart.explain.evidence import Layout, cell_evidence, check_size, log_odds
-from obliquebart.plots.style import ACCENT, INK, documented, label_axes, new_axes, short_name
+from obliquebart.plots.style import (
+    ACCENT,
+    INK,
+    as_written,
+    documented,
+    label_axes,
+    new_axes,
+    short_name,
+)
 from obliquebart.plots.subject import Subject, subject_of
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table.encoded import EncodedTable
@@ -163,6 +171,11 @@ def evidence(
         How many of the other rows to use, evenly spaced.
     """
     check_is_fitted(model)
+    if hasattr(model, "effects_"):
+        raise ValueError(
+            "A causal model estimates effects, which have no evidence. Where the rules of an "
+            "effect look: plots.direction_map(model.effects_[arm], shape)."
+        )
     subject, encoding = subject_of(model, class_), model._fitted.encoding
     cells = _cells(encoding.p_cont, shape or encoding.grid)
     layout = Layout(np.array(_columns(subject.posteriors[0], cells)).reshape(cells))
@@ -232,7 +245,7 @@ def _show_image(ax: Axes, image: NDArray[np.float64], words: str, signed: bool) 
     shown = ax.imshow(
         image, cmap=MAP, interpolation="nearest", vmin=-most if signed else 0.0, vmax=most
     )
-    ax.figure.colorbar(shown, ax=ax, label=words)
+    as_written(ax.figure.colorbar(shown, ax=ax, label=words).ax.yaxis.label)
     label_axes(ax, x="column", y="row")
 
 
@@ -258,7 +271,7 @@ def _show_curve(
     lines.set_clim(-most, most)
     ax.plot(points[:, 0], points[:, 1], color=INK, lw=0.6)
     ax.add_collection(lines)
-    ax.figure.colorbar(lines, ax=ax, label=words)
+    as_written(ax.figure.colorbar(lines, ax=ax, label=words).ax.yaxis.label)
     label_axes(ax, x="point", y="value")
 
 

@@ -15,6 +15,7 @@ from obliquebart.plots.style import (
     ACCENT,
     INK,
     SECOND,
+    as_written,
     documented,
     label_axes,
     legend_above,
@@ -22,7 +23,7 @@ from obliquebart.plots.style import (
     short_name,
 )
 from obliquebart.plots.subject import subject_of
-from obliquebart.plots.ticks import plain_ticks
+from obliquebart.plots.ticks import name_rows, plain_ticks
 from obliquebart.validation import check_count
 
 
@@ -73,7 +74,7 @@ def inclusion(
         ms=6,
         label="prior",
     )
-    ax.set_yticks(position, [short_name(row.column) for row in shown])
+    name_rows(ax, position, [short_name(row.column) for row in shown])
     ax.invert_yaxis()
     ax.set_ylim(len(shown) - 0.4, -0.6)
     ax.set_xlim(left=0.0)
@@ -108,7 +109,7 @@ def tree(
     ax = new_axes(ax, max(4.0, 1.7 * n_leaves), 1.2 + 1.1 * depth)
     ax.set(xlim=(-0.6, n_leaves - 0.4), ylim=(-depth - 0.5, 0.5))
     ax.set_axis_off()
-    ax.set_title(title, loc="left")
+    as_written(ax.set_title(title, loc="left"))
     _place(ax, chosen.root, 0, 0)
     return ax
 
@@ -129,7 +130,7 @@ def _place(ax: Axes, node: Split | Leaf, depth: int, first_leaf: int) -> tuple[T
 
 
 def _box(ax: Axes, x: float, y: float, text: str, style: dict[str, Any]) -> Text:
-    return ax.text(
+    box = ax.text(
         x,
         y,
         text,
@@ -138,6 +139,8 @@ def _box(ax: Axes, x: float, y: float, text: str, style: dict[str, Any]) -> Text
         fontsize=8.5,
         bbox={"facecolor": "none", "edgecolor": ACCENT, **style},
     )
+    as_written(box)
+    return box
 
 
 def _edge(ax: Axes, parent: Text, child: Text, answer: str) -> None:

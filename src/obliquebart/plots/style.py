@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib import pyplot as plt
 from matplotlib.font_manager import FontProperties
+from matplotlib.text import Text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,6 +42,7 @@ _STYLE: Any = {
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
     "axes.edgecolor": INK,
+    "axes.formatter.use_mathtext": False,
     "axes.labelcolor": INK,
     "axes.spines.right": False,
     "axes.spines.top": False,
@@ -48,6 +50,7 @@ _STYLE: Any = {
     "axes.titlesize": "medium",
     "legend.frameon": False,
     "text.color": INK,
+    "text.parse_math": False,
     "xtick.color": INK,
     "ytick.color": INK,
 }
@@ -83,7 +86,7 @@ def documented(call: str) -> Callable[[Function], Function]:
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """Draw in colours that work on any page background."""
+    """Draw in colours that work on any page background, and all text as it is."""
     with mpl.rc_context(_STYLE):
         yield
 
@@ -95,6 +98,17 @@ def new_axes(ax: Axes | None, width: float = 6.4, height: float = 4.8) -> Axes:
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 
 
+def as_written(*texts: Text) -> None:
+    """Draw texts with names of the user as they are.
+
+    Matplotlib would take what is between two dollar signs for a formula. Texts without any keep
+    their setting, so that whoever replaces them later can write formulas.
+    """
+    for text in texts:
+        if "$" in text.get_text():
+            text.set_parse_math(False)
+
+
 def legend_above(ax: Axes, n_columns: int = 2, title: str | None = None) -> None:
     """Put the legend above the frame, where it covers nothing, in as many columns as fit."""
     lengths = [len(text) + MARK for text in ax.get_legend_handles_labels()[1]]
@@ -104,7 +118,7 @@ def legend_above(ax: Axes, n_columns: int = 2, title: str | None = None) -> None
         for n in range(n_columns, 1, -1)
         if sum(max(column, default=0) for column in np.array_split(lengths, n)) <= room
     ]
-    ax.legend(
+    legend = ax.legend(
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
         borderaxespad=0.2,
@@ -113,6 +127,7 @@ def legend_above(ax: Axes, n_columns: int = 2, title: str | None = None) -> None
         frameon=False,
         alignment="left",
     )
+    as_written(legend.get_title(), *legend.get_texts())
 
 
 def title_above(ax: Axes, text: str, value: str = "") -> None:
@@ -123,14 +138,15 @@ def title_above(ax: Axes, text: str, value: str = "") -> None:
     lines = (
         [line] if len(line) <= room else [*textwrap.wrap(text, room), *([value] if value else [])]
     )
-    ax.set_title("\n".join(lines), loc="left")
+    as_written(ax.set_title("\n".join(lines), loc="left"))
 
 
 def label_axes(ax: Axes, *, x: str | None = None, y: str | None = None) -> None:
     """Label the axes, wrapping labels that are longer than the axis."""
     for axis, text, upright in ((ax.xaxis, x, False), (ax.yaxis, y, True)):
         if text is not None:
-            axis.set_label_text(textwrap.fill(text, max(_characters(ax, upright), 12)))
+            line = max(_characters(ax, upright), 12)
+            as_written(axis.set_label_text(textwrap.fill(text, line)))
 
 
 def _characters(ax: Axes, upright: bool = False) -> int:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.display.words import probability_of
@@ -24,6 +26,8 @@ class Subject(NamedTuple):
     """Labels of a classification; empty for a posterior without its model."""
     chosen: int | None
     """Position of the chosen class; None for all classes, or if there are none."""
+    class_weights: NDArray[np.float64] | None = None
+    """Factors for the probabilities, one per class; None without class weights."""
 
     @property
     def name(self) -> str:
@@ -70,7 +74,7 @@ def subject_of(model: Any, class_: Any = None) -> Subject:
     if not fitted.parts:
         raise ValueError("A model with a single class has no trees to draw.")
     chosen = None if class_ is None else class_position(classes, class_)
-    return Subject(fitted.parts, fitted.target_name, classes, chosen)
+    return Subject(fitted.parts, fitted.target_name, classes, chosen, fitted.class_weights)
 
 
 def class_position(classes: list[Any], class_: Any) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from obliquebart.explain.effects import column_position
 from obliquebart.explain.importance import column_importance
-from obliquebart.plots.style import PALETTE, documented, new_axes, short_name
+from obliquebart.plots.style import PALETTE, as_written, documented, new_axes, short_name
 from obliquebart.plots.subject import Subject, subject_of
 from obliquebart.plots.ticks import STEPS, PlainFormatter, plain_ticks
 from obliquebart.posterior.class_probabilities import ClassProbabilities
@@ -51,7 +51,8 @@ def surface(
     """Draw the prediction as a surface over two continuous columns.
 
     Regression: the mean of f. Two classes: the probability of the second class, with a thick line
-    at one half. More classes: the most probable class. Other columns are averaged over rows of X
+    at one half. More classes: the most probable class. Probabilities are those of `predict_proba`,
+    with class weights if the model has them. Other columns are averaged over rows of X
     (partial dependence). Dots are rows of X.
 
     Parameters
@@ -86,6 +87,7 @@ def surface(
     _draw_rows(ax, ticks, encoded)
     names = encoding.names
     ax.set(xlabel=short_name(names[first]), ylabel=short_name(names[second]))
+    as_written(ax.xaxis.label, ax.yaxis.label)
     ax.set(xlim=ticks[0].user[[0, -1]], ylim=ticks[1].user[[0, -1]])
     plain_ticks(ax, x="number", y="number")
     return ax
@@ -111,7 +113,8 @@ def _draw_surface(ax: Axes, subject: Subject, ticks: list[_Ticks], values: Float
     if ax.figure is not None:
         places = MaxNLocator(nbins=6, steps=STEPS)
         label = subject.mean_label
-        ax.figure.colorbar(image, ax=ax, label=label, format=formatter, ticks=places)
+        bar = ax.figure.colorbar(image, ax=ax, label=label, format=formatter, ticks=places)
+        as_written(bar.ax.yaxis.label)
 
 
 def _draw_classes(ax: Axes, subject: Subject, ticks: list[_Ticks], codes: NDArray[np.intp]) -> None:
@@ -133,7 +136,7 @@ def _draw_classes(ax: Axes, subject: Subject, ticks: list[_Ticks], codes: NDArra
         row, column = _middle(here)
         # Keep names at the edge inside the frame.
         side = ("left", "center", "right")[min(3 * column // GRID, 2)]
-        ax.text(
+        name = ax.text(
             float(x[column]),
             float(y[row]),
             short_name(str(subject.classes[code])),
@@ -145,7 +148,8 @@ def _draw_classes(ax: Axes, subject: Subject, ticks: list[_Ticks], codes: NDArra
             rasterized=True,
             zorder=5,
         )
-    ax.set_title(f"most probable {subject.name}")
+        as_written(name)
+    as_written(ax.set_title(f"most probable {subject.name}"))
 
 
 def _shades(n_classes: int) -> Any:
@@ -271,4 +275,5 @@ def _means(subject: Subject, table: EncodedTable) -> FloatArray:
     thinned = [posterior._take(chosen) for posterior in subject.posteriors]
     if not subject.classes:
         return thinned[0].summarise(table).mean[:, None]
-    return ClassProbabilities(thinned, len(subject.classes), len(chosen)).mean(table, None)
+    weights = subject.class_weights
+    return ClassProbabilities(thinned, len(subject.classes), len(chosen), weights).mean(table, None)

@@ -99,7 +99,8 @@ def survival(
     label_axes(ax, x=short_name(model.target_name_ or "time"), y="probability of a later event")
     ax.set(xlim=(0.0, x[-1]), ylim=(0.0, 1.0))
     plain_ticks(ax, x="number", y="percent")
-    legend_above(ax, 4, f"from the highest to the lowest risk, {coverage:.0%} intervals")
+    order = "from the highest to the lowest risk, " if rows is None else ""
+    legend_above(ax, 4, f"{order}{coverage:.0%} intervals")
     return ax
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -51,6 +51,8 @@ class PlainFormatter(Formatter):
 
     def labels(self, values: Sequence[float], ticks: Sequence[float]) -> list[str]:
         """Return the labels of values on an axis with these ticks."""
+        if not len(values):
+            return []
         scaled = self._factor * np.asarray(values, dtype=np.float64)
         others = self._factor * np.asarray(ticks, dtype=np.float64)
         places = np.unique(np.concatenate([scaled, others]))
@@ -174,3 +176,35 @@ def ticks_at(axis: Axis, values: Sequence[float]) -> None:
     formatter = PlainFormatter()
     axis.set_major_formatter(formatter)
     axis.set_major_locator(ValueLocator(values, formatter))
+
+
+class NameFormatter(Formatter):
+    """Writes names of the user as they are: dollar signs do not enclose formulas."""
+
+    def __init__(self, names: Mapping[float, str]) -> None:
+        self._names = names
+
+    def __call__(self, x: float, pos: int | None = None) -> str:
+        """Return the name at a place."""
+        del pos
+        return self._names.get(float(x), "")
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        """Return the names at all ticks."""
+        names = [self(value) for value in values]
+        if any("$" in name for name in names):
+            # Here, since matplotlib makes new ticks when it likes; Axes that share an axis have
+            # one formatter, but ticks of their own.
+            axis: Any = self.axis
+            for ax in axis.axes.get_shared_y_axes().get_siblings(axis.axes):
+                for tick in ax.yaxis.get_major_ticks(len(names)):
+                    tick.label1.set_parse_math(False)
+                    tick.label2.set_parse_math(False)
+        return names
+
+
+def name_rows(ax: Axes, places: Sequence[float] | NDArray[Any], names: Sequence[str]) -> None:
+    """Write names along the vertical axis."""
+    ax.set_yticks(places)
+    at = [float(place) for place in places]
+    ax.yaxis.set_major_formatter(NameFormatter(dict(zip(at, names, strict=True))))

@@ -67,6 +67,8 @@ def trace(
     parts = subject.parts
     first = next(iter(parts.values()))
     chosen = list(names) if names is not None else default_names(first)
+    if not chosen:
+        raise ValueError(f"names={names!r} is empty. Available: {', '.join(first.trace)}.")
     unknown = [name for name in chosen if name not in first.trace]
     if unknown:
         raise ValueError(f"Unknown trace {unknown[0]!r}. Available: {', '.join(first.trace)}.")

@@ -91,6 +91,9 @@ def test_large_tables_are_thinned():
     assert isinstance(result, RegressionEvaluation)
     assert len(result.y) == 20
     assert result.n_table == 150
+    for wrong in (0, -1):
+        with pytest.raises(ValueError, match=f"max_rows={wrong} is out of range"):
+            evaluate(small_models.regressor(), X, y, max_rows=wrong)
 
 
 def test_unknown_labels_are_named():

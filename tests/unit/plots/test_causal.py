@@ -18,6 +18,12 @@ def model():
     return causal_model().fit(X, Y, Z)
 
 
+@pytest.fixture(scope="module")
+def several_arms():
+    propensity = np.full((len(Z), 2), 1 / 3)
+    return causal_model().fit(X, Y, np.arange(len(Z)) % 3, propensity=propensity)
+
+
 def drawn(ax):
     ax.figure.canvas.draw()
     assert ax.get_xlabel()
@@ -63,15 +69,54 @@ def test_overlap_has_an_outline_per_arm_and_marks(model):
         assert len(ax.lines[0].get_xdata()) == n_without
 
 
-def test_overlap_of_several_arms():
-    arm = np.arange(len(Z)) % 3
-    propensity = np.full((len(Z), 2), 1 / 3)
-    model = causal_model().fit(X, Y, arm, propensity=propensity)
-    ax = drawn(plots.overlap(model, arm=2))
+def test_overlap_of_several_arms(several_arms):
+    ax = drawn(plots.overlap(several_arms, arm=2))
     assert ax.get_xlabel() == "propensity: probability of 2"
     assert len(labels(ax)) == 3
     with pytest.raises(ValueError, match="arm=0 must be one of"):
-        plots.overlap(model, arm=0)
+        plots.overlap(several_arms, arm=0)
+
+
+def test_columns_of_several_arms(several_arms):
+    for arm in (1, 2):
+        ax = drawn(plots.importance(several_arms, arm=arm))
+        expected = [row.share for row in several_arms.importance(arm=arm)]
+        np.testing.assert_array_equal(ax.lines[0].get_xdata(), expected)
+        ax = drawn(plots.effects(several_arms, X, "b", arm=arm))
+        expected = several_arms.effects(X, "b", arm=arm)
+        np.testing.assert_array_equal(ax.lines[0].get_ydata(), expected.mean)
+    for call in (plots.importance, lambda *given, **more: plots.effects(*given, "b", **more)):
+        with pytest.raises(ValueError, match="say which with arm="):
+            call(several_arms, X)
+        with pytest.raises(ValueError, match="arm=0 must be one of"):
+            call(several_arms, X, arm=0)
+        with pytest.raises(ValueError, match="arm=1 requires a fitted ObliqueBARTCausal"):
+            call(small_models.regressor(), X, arm=1)
+
+
+def test_the_average_of_the_ranking_has_the_weights_of_the_rows():
+    weights = np.where(X["b"] > 0, 9.0, 1.0)
+    model = causal_model(propensity=None).fit(X, Y, Z, sample_weight=weights)
+    average = plots.effect_ranking(model).lines[1].get_ydata()[0]
+    assert average == pytest.approx(model.ate().mean)
+    assert average > model.effect().mean() + 0.1
+    average = plots.effect_ranking(model, X).lines[1].get_ydata()[0]
+    assert average == pytest.approx(model.ate(X).mean)
+
+
+@pytest.mark.parametrize("propensity", ["fitted", None])
+def test_effects_have_no_evidence(propensity):
+    numbers = X[["a", "b"]]
+    model = causal_model(propensity=propensity).fit(numbers, Y, Z)
+    with pytest.raises(ValueError, match=r"plots\.direction_map\(model\.effects_\[arm\], shape\)"):
+        plots.evidence(model, numbers.iloc[0], shape=(2,))
+    drawn(plots.direction_map(model.effects_[1], (2,)))
+
+
+def test_effects_are_not_of_a_class():
+    model = causal_model(propensity=None).fit(X, np.where(Y > 0, "yes", "no"), Z)
+    with pytest.raises(ValueError, match="not for effects of a treatment"):
+        plots.effects(model, X, "b", class_="no")
 
 
 def test_prior_and_posterior(model):

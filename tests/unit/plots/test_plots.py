@@ -10,6 +10,7 @@ import pytest
 from matplotlib import pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
+from sklearn.datasets import load_iris
 
 from helpers import estimators, small_models
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor, plots
@@ -87,6 +88,10 @@ def test_trace():
         plots.trace(model, ["tau"])
     with pytest.raises(ValueError, match="need 1 axes"):
         plots.trace(model, ["depth"], [])
+    n_figures = len(plt.get_fignums())
+    with pytest.raises(ValueError, match=r"names=\[\] is empty. Available: sigma"):
+        plots.trace(model, [])
+    assert len(plt.get_fignums()) == n_figures
 
 
 def test_titles_of_traces_do_not_overlap():
@@ -182,6 +187,15 @@ def test_effects_with_missing_values_and_many_classes():
     assert len({line.get_marker() for line in levels.lines}) == 8
 
 
+def test_effects_of_a_column_that_is_always_missing():
+    model, X, _ = cases()["regression"]
+    X = X.assign(age=np.nan)
+    ax = drawn(plots.effects(model, X, "age"))
+    assert [text.get_text() for text in ax.texts] == ["missing"]
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == []
+    assert ax.lines[-1].get_ydata() == model.effects(X, "age").mean
+
+
 def test_effects_on_one_class():
     model, X, _ = cases()["three classes"]
     effect = model.effects(X, 2)
@@ -237,6 +251,25 @@ def test_surface():
     ):
         with pytest.raises(ValueError, match=message):
             plots.surface(model, X, columns)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.parametrize("link", ["probit", "logit"])
+def test_surfaces_have_the_weights_of_the_classes(n_classes, link):
+    X, y = load_iris(return_X_y=True, as_frame=True)
+    X, y = X.iloc[50 * (3 - n_classes) :, :2], y[50 * (3 - n_classes) :]
+    # So few draws that the surface has all of them, of two columns alone.
+    weights = {2: 5.0}
+    model = estimators.classifier(n_draws=10, link=link, class_weight=weights).fit(X, y)
+    ax = plots.surface(model, X, class_=2)
+    values = ax.collections[0].get_array()
+    x, y = (np.linspace(*limits, len(values)) for limits in (ax.get_xlim(), ax.get_ylim()))
+    names = [ax.get_xlabel(), ax.get_ylabel()]
+    grid = pd.DataFrame(dict(zip(names, map(np.ravel, np.meshgrid(x, y)), strict=True)))[X.columns]
+    np.testing.assert_allclose(values.ravel(), model.predict_proba(grid)[:, -1])
+    if n_classes > 2:
+        classes = plots.surface(model, X).collections[0].get_array()
+        np.testing.assert_array_equal(classes.ravel(), model.predict(grid))
 
 
 def test_surface_needs_two_columns():

@@ -27,6 +27,7 @@ def test_curves_are_those_of_the_model(model):
     for line, curve in zip(ax.lines, expected, strict=True):
         np.testing.assert_allclose(line.get_ydata(), [1.0, *curve])
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["row 3", "row 149"]
+    assert ax.get_legend().get_title().get_text() == "90% intervals"
     assert ax.get_xlabel() == "days"
     band = ax.collections[0].get_paths()[0].vertices[:, 1]
     assert band.min() < expected[0].min()
@@ -40,6 +41,8 @@ def test_rows_are_chosen_by_risk(model):
     last = [line.get_ydata()[-1] for line in ax.lines]
     assert len(last) == 4
     assert (np.diff(last) > 0).all()
+    title = ax.get_legend().get_title().get_text()
+    assert title == "from the highest to the lowest risk, 90% intervals"
 
 
 def test_survival_plots_that_cannot_be_drawn(model):
@@ -63,8 +66,10 @@ def test_checks(model):
     covered = plots.coverage(evaluation).lines[-1].get_ydata()
     assert covered[0] == pytest.approx(0.0)
     assert covered[-1] == pytest.approx(1.0)
+    n_figures = len(plt.get_fignums())
     with pytest.raises(ValueError, match=r"no residuals: use plots\.calibration"):
         plots.residuals(evaluation)
+    assert len(plt.get_fignums()) == n_figures
     plt.figure(fit.figure).canvas.draw()
 
 

@@ -89,6 +89,7 @@ def test_numbers_of_ordinary_size_have_no_exponent():
         ([0, 2e-7, 4e-7], ["0", "2e-7", "4e-7"]),
         ([0.3], ["0.3"]),
         ([0.0], ["0"]),
+        ([], []),
     ],
 )
 def test_labels(ticks, texts):
