@@ -39,6 +39,8 @@ class TreatmentOptions(NamedTuple):
         for role, name in others.items():
             if name == self.column:
                 raise FileError(f"The --treatment column {name!r} cannot be {role} too.")
+        if self.kind == "dose":
+            file.require_numbers(self.column, "The --treatment column")
 
     def parameters(self, values: NDArray[Any], outcome: str) -> dict[str, Any]:
         """Return the parameters of the estimator, given the treatments of the rows."""

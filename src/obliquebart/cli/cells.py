@@ -30,6 +30,10 @@ class FileColumn(ABC):
     def values(self) -> NDArray[Any]:
         """Return numbers with NaN for missing, booleans, or objects with None for missing."""
 
+    def numbers(self) -> NDArray[Any]:
+        """Return values of a column that must be numeric: of these, text is what is no number."""
+        return self.values()
+
     @abstractmethod
     def text(self, levels: Collection[Any] = ()) -> NDArray[Any]:
         """Return text with None for missing; the given levels never count as missing."""
@@ -59,6 +63,19 @@ class TextColumn(FileColumn):
             if numbers is not None:
                 return numbers
         return self.text()
+
+    def numbers(self) -> NDArray[Any]:  # noqa: D102
+        values = self.values()
+        if values.dtype.kind != "O":
+            return values
+        known: dict[str, Any] = dict.fromkeys(MISSING)
+        for cell in set(self._cells) - MISSING:
+            known[cell] = TextColumn([cell], self._decimal).values().tolist()[0]
+        types = set(map(type, known.values()))
+        if str not in types and not types <= {bool, type(None)}:
+            # Among numbers, True and False are text.
+            known = {cell: cell if type(v) is bool else v for cell, v in known.items()}
+        return np.array([known[cell] for cell in self._cells], dtype=object)
 
     def text(self, levels: Collection[Any] = ()) -> NDArray[Any]:  # noqa: D102
         missing = MISSING.difference(levels)

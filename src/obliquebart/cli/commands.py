@@ -304,15 +304,13 @@ def predict(
     file = read_data(data, delimiter, decimal)
     if id_column is not None:
         file.require([id_column], "--id")
-    predictions = results.predictions(
-        model, file.table_for(results.encoding_of(model)), interval, kind
-    )
+    predictions = results.predictions(model, rows_of.columns_of(model, file), interval, kind)
     if id_column is not None:
         predictions = results.with_id(file, id_column, predictions)
+    if output is not None or not as_json:
+        write_table.write_columns(predictions, output)
     if as_json:
         screen.finish(write_table.columns_to_json(predictions))
-    else:
-        write_table.write_columns(predictions, output)
     if output is not None:
         screen.say(f"Saved {file.n_rows} predictions to {output}.")
 
@@ -343,7 +341,7 @@ def summary(
     if causal.is_causal(model):
         X = None
         if data is not None:
-            X = read_data(data, delimiter, decimal).table_for(results.encoding_of(model))
+            X = rows_of.columns_of(model, read_data(data, delimiter, decimal))
         _summarise_effects(screen, model, X, rows, top, rules)
         return
     X = y = None
@@ -414,7 +412,7 @@ def report(
     from obliquebart.report import write_report
 
     screen = Screen(as_json, quiet)
-    path = output or model_file.with_suffix(".html")
+    path = output or (model_file if model_file.name else Path("model")).with_suffix(".html")
     _require_folder(path)
     model = results.load_model(model_file, n_jobs)
     file = read_data(data, delimiter, decimal)
@@ -466,7 +464,8 @@ def demo(
 
 
 def _default_output(data: str, suffix: str) -> Path:
-    return Path("model" if data == "-" else Path(data).name.partition(".")[0]).with_suffix(suffix)
+    name = "" if data == "-" else Path(data).name.lstrip(".").partition(".")[0]
+    return Path(name or "model").with_suffix(suffix)
 
 
 def _require_folder(path: Path) -> None:

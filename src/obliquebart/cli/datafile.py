@@ -7,6 +7,7 @@ read like the training file, whatever their values are.
 
 from __future__ import annotations
 
+import codecs
 import csv
 import difflib
 import gzip
@@ -27,6 +28,7 @@ from numpy.typing import NDArray
 from obliquebart.cli.cells import FileColumn, TextColumn, TypedColumn
 from obliquebart.table import Encoding
 from obliquebart.table.levels import LevelTable
+from obliquebart.table.scaling import ColumnScale
 
 __all__ = ["DataFile", "FileError", "frame_backend", "read_data"]
 
@@ -81,6 +83,15 @@ class DataFile:
         near = _nearest(missing, list(self.columns))
         return f" Did you mean {near!r}?" if near else ""
 
+    def require_numbers(self, name: str, what: str) -> None:
+        """Raise an error that names the first cell of a column that is text."""
+        for row, value in enumerate(self.columns[name].numbers().tolist()):
+            if isinstance(value, str):
+                raise FileError(
+                    f"{what} {name!r} contains text ({value[:40]!r} in row {row}) instead of "
+                    f"numbers: correct {self.name}."
+                )
+
     def table(
         self, names: Sequence[str], rows: NDArray[np.intp] | None = None
     ) -> dict[str, NDArray[Any]]:
@@ -101,21 +112,27 @@ class DataFile:
             column = self.columns[name]
             if isinstance(known, LevelTable) and known.kind == "text":
                 values = column.text(known.levels)
+            elif _is_numeric(known):
+                values = column.numbers()
             else:
                 values = column.values()
             arrays[name] = values if rows is None else values[rows]
         return arrays
 
     def outcome(
-        self, name: str, as_text: bool = False
+        self, name: str, as_text: bool = False, what: str = "the target"
     ) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
-        """Return the outcomes, and the rows that have one (None if all do)."""
-        self.require([name], "the target")
+        """Return the outcomes, and the rows that have one (None if all do).
+
+        `what` is the role of the column, or the option that names it.
+        """
+        self.require([name], what)
         column = self.columns[name]
         values = column.text() if as_text else column.values()
         present = np.array([value is not None and value == value for value in values.tolist()])
         if not present.any():
-            raise FileError(f"All values of the target column {name!r} of {self.name} are missing.")
+            role = what.removeprefix("the ")
+            raise FileError(f"All values of the {role} column {name!r} of {self.name} are missing.")
         rows = None if present.all() else np.flatnonzero(present)
         known = values if rows is None else values[rows]
         # Booleans with missing values are objects; without these they are booleans again.
@@ -131,6 +148,9 @@ def read_data(path: str, delimiter: str | None = None, decimal: str = ".") -> Da
     it ends with a space, spaces after delimiters are ignored.
     """
     if path == STDIN:
+        if isinstance(sys.stdin, io.TextIOWrapper):
+            # Read it like a file, whatever the locale says.
+            sys.stdin.reconfigure(encoding="utf-8", errors="strict", newline="")
         return _parse_csv("standard input", sys.stdin, delimiter, decimal)
     file = Path(path)
     if file.is_dir():
@@ -155,15 +175,14 @@ def _starts_like_parquet(file: Path) -> bool:
 
 
 def _open_text(file: Path) -> TextIO:
-    # The byte order mark that spreadsheets write is not part of the first name.
     if file.suffix.lower() == ".gz":
-        return io.TextIOWrapper(gzip.open(file), encoding="utf-8-sig", newline="")
-    return file.open(encoding="utf-8-sig", newline="")
+        return io.TextIOWrapper(gzip.open(file), encoding="utf-8", newline="")
+    return file.open(encoding="utf-8", newline="")
 
 
 def _parse_csv(name: str, stream: TextIO, delimiter: str | None, decimal: str) -> DataFile:
     try:
-        first = stream.readline()
+        first, n_blank = _first_line(stream)
         mark = delimiter or _guess_delimiter(first)
         spaced = len(mark) == 2 and mark[1] == " "
         lines = itertools.chain([first], stream)
@@ -171,8 +190,12 @@ def _parse_csv(name: str, stream: TextIO, delimiter: str | None, decimal: str) -
             lines, delimiter=mark[0] if spaced else mark, skipinitialspace=spaced, strict=True
         )
         header = _names(name, next(reader, []))
-        rows = _rows(name, reader, len(header))
+        rows = _rows(name, reader, len(header), n_blank)
     except UnicodeDecodeError as error:
+        if error.object[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+            raise FileError(
+                f"{name} is UTF-16 text: convert it, for example with iconv -f utf-16 -t utf-8."
+            ) from error
         raise FileError(
             f"{name} is not UTF-8 text (byte {error.object[error.start]:#04x}): convert it, for "
             "example with iconv -f latin1 -t utf-8."
@@ -186,7 +209,19 @@ def _parse_csv(name: str, stream: TextIO, delimiter: str | None, decimal: str) -
     return DataFile(name, columns, len(rows))
 
 
-def _rows(name: str, reader: Any, n_columns: int) -> list[list[str]]:
+def _first_line(stream: TextIO) -> tuple[str, int]:
+    """Return the first line that is not blank, and the number of lines before it."""
+    # The byte order mark that spreadsheets write is not part of the first name.
+    line = stream.readline().removeprefix("\ufeff")
+    n_blank = 0
+    # Tabs may be delimiters.
+    while line and not line.strip(" \r\n"):
+        line = stream.readline()
+        n_blank += 1
+    return line, n_blank
+
+
+def _rows(name: str, reader: Any, n_columns: int, n_blank: int) -> list[list[str]]:
     """Return the non-blank rows; each must have one value per column."""
     rows = []
     for row in reader:
@@ -194,8 +229,8 @@ def _rows(name: str, reader: Any, n_columns: int) -> list[list[str]]:
             rows.append(row)
         elif "".join(row).strip():
             raise FileError(
-                f"{name}, line {reader.line_num}: {len(row)} values, but the header has "
-                f"{n_columns} columns. Quote values that contain the delimiter, or set it with "
+                f"{name}, line {n_blank + reader.line_num}: {len(row)} values, but the header "
+                f"has {n_columns} columns. Quote values that contain the delimiter, or set it with "
                 "--delimiter (', ' if a space follows each comma)."
             )
     return rows
@@ -236,6 +271,13 @@ def _read_parquet(file: Path) -> DataFile:
         raise FileError(f"{file} is damaged or not a Parquet file: {error}") from error
     columns = {name: TypedColumn(frame.get_column(name)) for name in frame.columns}
     return DataFile(str(file), columns, len(frame))
+
+
+def _is_numeric(known: ColumnScale | LevelTable | None) -> bool:
+    """Return whether a column of a model must have numbers (or booleans)."""
+    if isinstance(known, LevelTable):
+        return known.kind == "number"
+    return known is not None and not known.is_date
 
 
 def _nearest(name: str, names: list[str]) -> str | None:

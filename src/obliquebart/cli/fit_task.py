@@ -89,11 +89,17 @@ class ColumnChoices(NamedTuple):
                 )
         if self.exposure is not None:
             file.require([self.exposure], "--exposure")
+            file.require_numbers(self.exposure, "The --exposure column")
             if self.exposure in (target, self.id_column, *self.categorical, *self.drop):
                 raise FileError(
                     f"The --exposure column {self.exposure!r} cannot be the target, the --id "
                     "column, or in --categorical or --drop."
                 )
+        if self.treatment.column in self.categorical:
+            raise FileError(
+                f"The --treatment column {self.treatment.column!r} needs no --categorical: leave "
+                "that out. --treatment-type arms says that numbers are arms."
+            )
         roles = {"the target": target, "the --id column": self.id_column}
         self.treatment.check(file, roles | {f"in --drop ({name})": name for name in self.drop})
 
@@ -274,11 +280,14 @@ def survival_outcome(
             "the row was censored."
         )
     times, with_time = file.outcome(target)
-    events, with_event = file.outcome(event)
+    events, with_event = file.outcome(event, what="--event")
+    file.require_numbers(target, "The target")
     everything = np.arange(file.n_rows)
     timed = everything if with_time is None else with_time
     known = everything if with_event is None else with_event
     rows = np.intersect1d(timed, known)
+    if not len(rows):
+        raise FileError(f"No row of {file.name} has both {target!r} and {event!r}.")
     y = np.empty(len(rows), dtype=[("event", events.dtype), ("time", times.dtype)])
     y["time"] = times[np.searchsorted(timed, rows)]
     y["event"] = events[np.searchsorted(known, rows)]
@@ -289,11 +298,13 @@ def _with_treatment(
     file: DataFile, column: str, y: NDArray[Any], rows: NDArray[np.intp] | None
 ) -> tuple[NDArray[Any], NDArray[np.intp] | None]:
     """Leave out the rows without a treatment."""
-    _, with_treatment = file.outcome(column, as_text=False)
+    _, with_treatment = file.outcome(column, what="--treatment")
     if with_treatment is None:
         return y, rows
     known = np.arange(file.n_rows) if rows is None else rows
     kept = np.isin(known, with_treatment)
+    if not kept.any():
+        raise FileError(f"No row of {file.name} has both a target and a treatment.")
     return y[kept], known[kept]
 
 

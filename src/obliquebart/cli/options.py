@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import string
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+# Marks that are no part of a number.
+DECIMAL_MARKS = set(string.punctuation) - set("+-_")
+
+
+def check_decimal(value: str) -> str:
+    """Refuse what cannot separate decimals."""
+    if value not in DECIMAL_MARKS:
+        raise typer.BadParameter(f"{value!r} is not a decimal mark: write . or , for example.")
+    return value
+
 
 Data = Annotated[
     str, typer.Argument(help="CSV (.csv, .csv.gz, or - for stdin) or Parquet file.", metavar="DATA")
@@ -31,7 +43,7 @@ Delimiter = Annotated[
         help="CSV delimiter; by default guessed from the header. Use ', ' for comma and space."
     ),
 ]
-Decimal = Annotated[str, typer.Option(help="Decimal mark of the CSV file.")]
+Decimal = Annotated[str, typer.Option(help="Decimal mark of the CSV file.", callback=check_decimal)]
 AsJson = Annotated[bool, typer.Option("--json", help="Write the result as JSON.")]
 Quiet = Annotated[
     bool, typer.Option("--quiet", "-q", help="Print only results, warnings and errors.")

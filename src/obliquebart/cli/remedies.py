@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from obliquebart.exceptions import DoubtfulColumnWarning
+from obliquebart.exceptions import ClassOrderWarning, DoubtfulColumnWarning
 from obliquebart.table.problems import LATER, REMEDIES, ColumnError
 
 _LEAVE_OUT = "--drop NAME leaves the column out."
@@ -28,10 +28,11 @@ _IN_FIT = {
     "not dates": f"Write dates as YYYY-MM-DD; {_LEAVE_OUT}",
 }
 _LATER = {
-    **dict.fromkeys([*LATER, "times", "durations", "nested", "complex", "changed"], _CORRECT),
+    **dict.fromkeys(
+        [*LATER, "times", "durations", "nested", "complex", "changed", "mixed"], _CORRECT
+    ),
     "infinite": "Write finite numbers, or leave the cell empty.",
     "too large": "Write smaller numbers.",
-    "mixed": "Write only text or only numbers.",
     "not dates": "Write dates as YYYY-MM-DD.",
 }
 _DOUBTFUL = (
@@ -50,6 +51,12 @@ _OTHER_DATES = (
 def error_in_words(error: ColumnError) -> str:
     """Return the message of a column error, with command-line remedies."""
     return error.in_words(_IN_FIT, _LATER)
+
+
+def order_in_words(warning: ClassOrderWarning) -> str:
+    """Return the message of a warning about classes in alphabetical order."""
+    facts = str(warning).partition(" If that is not their order")[0]
+    return f"{facts} If that is not their order, write it: --set \"ordered=['lo', 'mid', 'hi']\"."
 
 
 def doubts_in_words(warning: DoubtfulColumnWarning) -> str:

@@ -10,7 +10,7 @@ from rich.table import Table
 
 import obliquebart
 from obliquebart.cli.datafile import DataFile, FileError
-from obliquebart.cli.screen import diagnostics_table, plain_table
+from obliquebart.cli.screen import diagnostics_table, json_value, plain_table
 from obliquebart.cli.write_table import NamedArrays
 from obliquebart.explain.evaluation import evaluate, score_text
 from obliquebart.explain.importance import ImportanceTable
@@ -145,10 +145,7 @@ def model_to_dict(model: Any) -> dict[str, Any]:
     encoding = encoding_of(model)
     return {
         "model": type(model).__name__,
-        "parameters": {
-            name: value if isinstance(value, (int, float, str, bool, type(None))) else str(value)
-            for name, value in model.get_params().items()
-        },
+        "parameters": {name: json_value(value) for name, value in model.get_params().items()},
         "target": model.target_name_,
         "columns": dict(zip(encoding.names, encoding.kinds, strict=True)),
         "classes": [str(label) for label in getattr(model, "classes_", [])] or None,

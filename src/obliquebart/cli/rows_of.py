@@ -4,8 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from obliquebart.cli import fit_task, results
+import numpy as np
+from numpy.typing import NDArray
+
+from obliquebart.cli import causal, fit_task, results
 from obliquebart.cli.datafile import DataFile, FileError
+
+
+def columns_of(
+    model: Any, file: DataFile, rows: NDArray[np.intp] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Return a model's columns, with the exposures of counts if it was fitted with some."""
+    encoding = results.encoding_of(model)
+    exposure = None if causal.is_causal(model) else encoding.left_out
+    if exposure is not None:
+        file.require([exposure], "the exposures of the counts")
+        file.require_numbers(exposure, "The exposure column")
+    return file.table_for(encoding, rows)
 
 
 def rows_for(
@@ -16,19 +31,24 @@ def rows_for(
     if name is None or (results.has_times(model) and event is None):
         if required:
             raise FileError(what_is_missing(file, model, target))
-        return file.table_for(results.encoding_of(model)), None
+        return columns_of(model, file), None
     if results.has_times(model):
         y, rows = fit_task.survival_outcome(file, name, event)
-        return file.table_for(results.encoding_of(model), rows), y
+        return columns_of(model, file, rows), y
     y, rows = file.outcome(name, as_text=results.has_text_labels(model))
-    return file.table_for(results.encoding_of(model), rows), model._fitted.likelihood.from_column(y)
+    if model._fitted.classes is None:
+        file.require_numbers(name, "The target")
+    return columns_of(model, file, rows), model._fitted.likelihood.from_column(y)
 
 
 def treated_rows(model: Any, file: DataFile) -> dict[str, Any]:
     """Return a causal model's columns of the rows that have a treatment."""
-    encoding = results.encoding_of(model)
-    file.require([str(encoding.left_out)], "the treatment")
-    return file.table_for(encoding, file.outcome(str(encoding.left_out))[1])
+    treatment = str(results.encoding_of(model).left_out)
+    rows = file.outcome(treatment, what="the treatment")[1]
+    arms = model.treatment_.arms
+    if arms is None or arms.dtype.kind in "biuf":
+        file.require_numbers(treatment, "The treatment")
+    return columns_of(model, file, rows)
 
 
 def what_is_missing(file: DataFile, model: Any, target: str | None) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import math
 import os
 import signal
 import sys
@@ -19,9 +20,9 @@ from rich.console import Console
 from rich.table import Table
 
 from obliquebart import _core
-from obliquebart.cli.remedies import doubts_in_words, error_in_words
+from obliquebart.cli.remedies import doubts_in_words, error_in_words, order_in_words
 from obliquebart.display.tables import is_numeric
-from obliquebart.exceptions import CudaUnavailableError, DoubtfulColumnWarning
+from obliquebart.exceptions import ClassOrderWarning, CudaUnavailableError, DoubtfulColumnWarning
 from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells
 from obliquebart.table.problems import ColumnError
 
@@ -41,12 +42,12 @@ R = TypeVar("R")
 
 def stderr_console() -> Console:
     """Return a console for messages, as wide as the terminal."""
-    return Console(stderr=True, highlight=False)
+    return Console(stderr=True, highlight=False, emoji=False)
 
 
 def stdout_console() -> Console:
     """Return a console for results."""
-    return Console(highlight=False)
+    return Console(highlight=False, emoji=False)
 
 
 class Screen:
@@ -83,6 +84,13 @@ class Screen:
         if self.as_json:
             sys.stdout.write(json.dumps(result, indent=2, ensure_ascii=False, allow_nan=False))
             sys.stdout.write("\n")
+
+
+def json_value(value: Any) -> Any:
+    """Return what JSON has as it is, and all else, such as dates and infinity, as text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if isinstance(value, (bool, int, float, str, type(None))) else str(value)
 
 
 def _print(console: Console, part: Table | str) -> None:
@@ -172,6 +180,8 @@ class _WarningsOnce:
         text = str(message)
         if isinstance(message, DoubtfulColumnWarning):
             text = doubts_in_words(message)
+        elif isinstance(message, ClassOrderWarning):
+            text = order_in_words(message)
         if text not in self._shown:
             self._shown.add(text)
             _complain("Warning", text)
@@ -199,5 +209,5 @@ def plain_table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str
         numeric = all(map(is_numeric, column))
         table.add_column(heading, justify="right" if numeric and rows else "left")
     for row in rows:
-        table.add_row(*(text.replace("[", r"\[") for text in row))
+        table.add_row(*row)
     return table

@@ -12,18 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart.cli.datafile import PARQUET, FileError, frame_backend
+from obliquebart.cli.screen import json_value
 from obliquebart.files.container import write_file
 
 NamedArrays = dict[str, NDArray[Any]]
 
 
 def columns_to_json(columns: NamedArrays) -> dict[str, Any]:
-    """Return columns as lists; types that JSON lacks, such as dates, become text."""
-    plain = (bool, int, float, str, type(None))
-    return {
-        name: [value if isinstance(value, plain) else str(value) for value in values.tolist()]
-        for name, values in columns.items()
-    }
+    """Return columns as lists; what JSON lacks, such as dates, becomes text."""
+    return {name: list(map(json_value, values.tolist())) for name, values in columns.items()}
 
 
 def write_columns(columns: NamedArrays, path: Path | None) -> None:

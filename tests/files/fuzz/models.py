@@ -14,6 +14,7 @@ from obliquebart.exceptions import ModelFileError
 from obliquebart.files import checkpoint as checkpoints
 from obliquebart.files import container, model_file
 from obliquebart.files.container import Contents
+from obliquebart.files.plain import to_plain
 from obliquebart.posterior.packing import pack_draws
 
 N_TREES = small_files.SMALL["n_trees"]
@@ -174,7 +175,7 @@ def good_files() -> list[bytes]:
         small_files.small_soft(),
         small_files.small_regressor(rules="axis", n_chains=1, feature_scaling="range"),
     ):
-        parameters = {k: model_file._plain(k, v) for k, v in model.get_params(deep=False).items()}
+        parameters = {k: to_plain(k, v) for k, v in model.get_params(deep=False).items()}
         files += [
             model_file.to_bytes(model._fitted, parameters, include_data=True),
             model_file.to_bytes(model._fitted, parameters),

@@ -31,6 +31,11 @@ def folder(tmp_path_factory):
     )
     table.loc[4, "z"] = np.nan
     table.to_csv(folder / "data.csv", index=False)
+    X.assign(z=np.nan, y=Y).to_csv(folder / "none.csv", index=False)
+    halves = np.arange(80) % 2 == 0
+    apart = X.assign(z=np.where(halves, Z, np.nan), y=np.where(halves, np.nan, Y))
+    apart.to_csv(folder / "apart.csv", index=False)
+    X.assign(z=["0", "1", "oops", *["0"] * 77], y=Y).to_csv(folder / "text.csv", index=False)
     words = ["-t", "y", "--treatment", "z", *DROP]
     run("fit", folder / "data.csv", *words, "-o", folder / "m.obart", *QUICK)
     return folder
@@ -122,14 +127,37 @@ MISTAKES = {
     "propensity alone": ("fit {data} -t y --propensity none", "--propensity requires"),
     "unknown control": ("fit {data} -t y --treatment arm --control x", "drug, placebo"),
     "counts": ("fit {data} -t three --treatment z --outcome count", "not for --outcome count"),
-    "text as dose": ("fit {data} -t y --treatment arm --treatment-type dose", "must be a number"),
+    "text as dose": (
+        "fit {folder}/text.csv -t y --treatment z --treatment-type dose",
+        "The --treatment column 'z' contains text ('oops' in row 2) instead of numbers",
+    ),
+    "text as arm": (
+        "report {folder}/m.obart {folder}/text.csv",
+        "The treatment 'z' contains text ('oops' in row 2) instead of numbers",
+    ),
+    "a category": (
+        "fit {data} -t y --treatment z -c z",
+        "The --treatment column 'z' needs no --categorical",
+    ),
+    "no treatments": (
+        "fit {folder}/none.csv -t y --treatment z",
+        "All values of the --treatment column 'z'",
+    ),
+    "no treatments in the report": (
+        "report {folder}/m.obart {folder}/none.csv",
+        "All values of the treatment column 'z'",
+    ),
+    "no row with both": (
+        "fit {folder}/apart.csv -t y --treatment z",
+        "has both a target and a treatment",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", MISTAKES)
 def test_mistakes(folder, name):
     words, message = MISTAKES[name]
-    result = run(*words.format(data=folder / "data.csv").split(), code=1)
+    result = run(*words.format(folder=folder, data=folder / "data.csv").split(), code=1)
     assert message in " ".join(result.stderr.split())
 
 

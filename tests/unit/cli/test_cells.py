@@ -67,6 +67,30 @@ def test_decimal_commas_are_those_of_pandas(cells):
     same_values(TextColumn(cells, ",").values(), expected)
 
 
+# Cells of a column that must be numeric, and what is made of them.
+NUMBERS = {
+    "numbers": (["1", "2.5", ""], [1.0, 2.5, None]),
+    "one word": (["0.5", "2", "oops", "NA"], [0.5, 2, "oops", None]),
+    "underscores": (["1", "1_000"], [1, "1_000"]),
+    "other words for missing": (["1", "NAN"], [1, "NAN"]),
+    "large integers": (["18446744073709551615", "x"], [18446744073709551615, "x"]),
+    "booleans": (["true", "False", ""], [True, False, None]),
+    "booleans and text": (["false", "True", "maybe"], [False, True, "maybe"]),
+    "booleans and numbers": (["0.5", "1", "True"], [0.5, 1, "True"]),
+    "all three": (["0.5", "True", "maybe"], [0.5, True, "maybe"]),
+    "only text": (["a", "b", ""], ["a", "b", None]),
+}
+
+
+@pytest.mark.parametrize("case", NUMBERS)
+def test_only_what_is_no_number_is_text(case):
+    cells, expected = NUMBERS[case]
+    given = [None if value != value else value for value in TextColumn(cells, ".").numbers()]
+    assert given == expected
+    assert [type(value) is str for value in given] == [type(value) is str for value in expected]
+    assert TextColumn(["1,5", "2.5"], ",").numbers().tolist() == [1.5, "2.5"]
+
+
 def test_what_was_written_is_kept():
     cells = ["007", " a ", "", "1.50"]
     assert TextColumn(cells, ".").as_written().tolist() == cells

@@ -143,10 +143,43 @@ def test_predict_classes(folder):
     assert plain["prediction"] == [row["prediction"] for row in answer]
 
 
+@pytest.mark.parametrize("name", ["p.csv", "p.parquet"])
+def test_predictions_as_json_and_to_a_file(name, folder, tmp_path):
+    path, words = tmp_path / name, ("predict", folder / "y.obart", folder / "data.csv", "--json")
+    result = run(*words, "-o", path)
+    assert "Saved" in result.stderr
+    assert result.stdout == run(*words).stdout
+    saved = pl.read_csv(path) if name == "p.csv" else pl.read_parquet(path)
+    assert saved.to_dict(as_series=False) == json.loads(result.stdout)
+
+
+def test_what_json_lacks_is_text(folder, tmp_path):
+    data = pl.read_parquet(folder / "data.parquet")[:3]
+    data.with_columns(id=pl.Series([float("nan"), float("inf"), 1.5])).write_parquet(
+        tmp_path / "new.parquet"
+    )
+    words = ("predict", folder / "y.obart", tmp_path / "new.parquet", "--id", "id", "--json")
+    assert json.loads(run(*words).stdout)["id"] == ["nan", "inf", 1.5]
+
+
+def test_names_and_levels_are_shown_as_they_are(tmp_path):
+    data, path = tmp_path / "d.csv", tmp_path / "m.obart"
+    rows = "".join(f"{i % 9},{'[/x]' if i % 2 else '[bold]'},{i % 7},{i}\n" for i in range(40))
+    data.write_text(f"a[1],level,:cat:,y\n{rows}")
+    said = run("fit", data, "-t", "y", "-o", path, *QUICK).stderr
+    shown = run("summary", path, data, "--rules").stdout
+    for text in (said, shown):
+        assert "\\" not in text
+        assert "a[1]" in text
+        assert ":cat:" in text
+    assert "2 levels: [bold], [/x]" in said
+
+
 def test_predict_from_standard_input(folder):
     text = (folder / "data.csv").read_text()
     answer = run("predict", folder / "y.obart", "-", stdin=text).stdout
     assert answer == run("predict", folder / "y.obart", folder / "data.csv").stdout
+    assert answer == run("predict", folder / "y.obart", "-", stdin=f"\ufeff{text}").stdout
 
 
 def test_predict_warns_of_unseen_levels(folder):
@@ -173,6 +206,7 @@ def test_other_parameters(folder, tmp_path):
     assert (parameters["k"], parameters["prior"]) == (3, "paper")
     assert tuple(parameters["theta_prior"]) == (2, 5)
     assert parameters["noise_df"] == float("inf")
+    assert json.loads(run("summary", path, "--json").stdout)["parameters"]["noise_df"] == "inf"
 
 
 def test_checkpoint(folder, tmp_path):

@@ -6,6 +6,7 @@ import contextlib
 import datetime as dt
 import gzip
 import io
+import sys
 
 import numpy as np
 import pandas as pd
@@ -59,6 +60,55 @@ def test_names_are_those_of_pandas(tmp_path):
 
 def test_blank_lines_are_no_rows(tmp_path):
     assert read(tmp_path, "a,b\n1,2\n\n  \n3,4\n").n_rows == 2
+
+
+@pytest.mark.parametrize("start", ["\n", "\r\n  \r\n", "\ufeff\n"])
+def test_blank_lines_before_the_header(tmp_path, start):
+    text = f"{start}a,b\n1,2\n"
+    assert list(read(tmp_path, text).columns) == list(pd.read_csv(io.StringIO(text)).columns)
+    n_blank = start.count("\n")
+    with pytest.raises(FileError, match=f"line {n_blank + 3}: 1 values"):
+        read(tmp_path, f"{text}3\n")
+    with pytest.raises(FileError, match="is empty"):
+        read(tmp_path, start)
+
+
+def test_standard_input_is_read_like_a_file(monkeypatch):
+    def given(data):
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="latin1"))
+        return read_data("-")
+
+    file = given("\ufeffa,caf\xe9\r\n1,2\r\n".encode())
+    assert list(file.columns) == ["a", "caf\xe9"]
+    with pytest.raises(FileError, match="standard input is UTF-16 text"):
+        given("a,b\n1,2\n".encode("utf-16"))
+    with pytest.raises(FileError, match="standard input is not UTF-8 text"):
+        given("caf\xe9,b\n1,2\n".encode("latin1"))
+
+
+def test_the_error_names_the_cell_that_is_no_number(tmp_path):
+    frame = pd.DataFrame({"x": [0.5, 1.5, 2.5], "yes": [True, False, True], "n": [1, 2, 1]})
+    encoding = Encoding.fit(frame, categorical_features=["n"])
+    good = read(tmp_path, "x,yes,n\n0.5,true,1\n,,2\n")
+    encoding.transform(good.table_for(encoding))
+    faults = {
+        "oops,true,1": r"'x' contains text \('oops' in row 1\) instead of numbers",
+        "True,true,1": r"'x' contains text \('True' in row 1\) instead of numbers",
+        "0.5,maybe,1": r"'yes' contains text \('maybe' in row 1\) instead of numbers",
+        "0.5,true,one": r"'n' mixes text and numbers \('one' in row 1, 2 in row 0\)",
+    }
+    for row, fault in faults.items():
+        bad = read(tmp_path, f"x,yes,n\n0.5,false,2\n{row}\n1,true,1\n")
+        with pytest.raises(TypeError, match=fault):
+            encoding.transform(bad.table_for(encoding))
+
+
+def test_a_category_without_values_in_training_takes_all(tmp_path):
+    encoding = Encoding.fit(
+        {"c": np.array([None, None]), "x": np.array([1.0, 2.0])}, categorical_features=["c"]
+    )
+    file = read(tmp_path, "c,x\n1,1\na,2\n")
+    assert file.table_for(encoding)["c"].tolist() == ["1", "a"]
 
 
 def test_a_word_for_missing_may_be_a_level_of_the_model(tmp_path):

@@ -50,9 +50,22 @@ MISTAKES = {
         "predict {folder}/y.obart {folder}/text.csv",
         "'age' contains text ('old' in row 0) instead of numbers. Correct the file",
     ),
+    "one bad cell": (
+        "predict {folder}/y.obart {folder}/cell.csv",
+        "'age' contains text ('oops' in row 2) instead of numbers. Correct the file",
+    ),
+    "text for a category of numbers": (
+        "predict {folder}/n.obart {folder}/levels.csv",
+        "'n' mixes text and numbers ('one' in row 1, 1 in row 0). Correct the file",
+    ),
+    "text for outcomes": (
+        "summary {folder}/y.obart {folder}/outcomes.csv",
+        "The target 'y' contains text ('oops' in row 1) instead of numbers: correct",
+    ),
     "twice": ("fit {folder}/twice.csv -t y", "duplicate column names: 'x'"),
     "ragged": ("fit {folder}/ragged.csv -t y", "ragged.csv, line 3: 3 values"),
     "latin1": ("fit {folder}/latin1.csv -t y", "not UTF-8"),
+    "UTF-16": ("fit {folder}/utf16.csv -t y", "iconv -f utf-16 -t utf-8"),
     "parquet by name": ("fit {folder}/text.parquet -t y", "not a Parquet file"),
     "damaged gzip": ("fit {folder}/bad.csv.gz -t y", "damaged"),
     "only a target": ("fit {folder}/only.csv -t y", "no columns other than the target"),
@@ -60,6 +73,7 @@ MISTAKES = {
     "free text": ("fit {folder}/free.csv -t y", "looks like free text"),
     "infinite": ("fit {folder}/infinite.csv -t y", "infinite value"),
     "no model": ("predict none.obart {data}", "No such file: none.obart"),
+    "a folder as model": ("report . {data}", "it is not a regular file"),
     "not a model": ("predict {data} {data}", "Cannot load"),
     "column missing": ("predict {folder}/y.obart {folder}/missing.csv", "no column 'age'"),
     "which target": ("report {folder}/y.obart {folder}/renamed.csv -o {folder}/r.html", "--target"),
@@ -76,6 +90,9 @@ def bad(folder):
         "several.csv": "x,z,y\n" + "".join(f"{i or 'inf'},word{i},{i}\n" for i in range(1500)),
         "low.csv": "age,bmi,noise,colour,low\n40,20,0.5,red,1\n",
         "text.csv": "age,bmi,noise,colour\nold,20,0.5,red\n",
+        "cell.csv": "age,bmi,noise,colour\n40,20,0.5,red\n,20,0.5,red\noops,20,0.5,red\n",
+        "levels.csv": "n\n1\none\n",
+        "outcomes.csv": "age,bmi,noise,colour,y\n40,20,0.5,red,1\n40,20,0.5,red,oops\n",
         "twice.csv": "x,x,y\n1,2,3\n",
         "ragged.csv": "x,y\n1,2\n1,2,3\n",
         "text.parquet": "x,y\n1,2\n",
@@ -89,9 +106,13 @@ def bad(folder):
     for name, text in files.items():
         (folder / name).write_text(text)
     (folder / "latin1.csv").write_bytes("x,y\ncaf\xe9,1\n".encode("latin1"))
+    (folder / "utf16.csv").write_bytes("x,y\ncaf\xe9,1\n".encode("utf-16"))
     (folder / "bad.csv.gz").write_bytes(b"no gzip")
     days = [dt.date(2024, 1, 1 + i % 28) for i in range(30)]
     pl.DataFrame({"day": days, "y": range(30)}).write_parquet(folder / "dates.parquet")
+    numbers = folder / "n.csv"
+    numbers.write_text("n,y\n" + "".join(f"{i % 3},{i}\n" for i in range(30)))
+    run("fit", numbers, "-t", "y", "-c", "n", "-o", folder / "n.obart", *QUICK)
     return folder
 
 
@@ -109,8 +130,17 @@ def test_a_mistake_is_a_sentence(bad, case):
     assert not (bad / "unwanted.obart").exists()
 
 
+@pytest.mark.parametrize(("name", "message"), [(".csv", "No such file: .csv."), ("..", "folder")])
+def test_a_file_without_a_name(name, message):
+    assert message in run("fit", name, "-t", "y", code=1).stderr
+
+
 @pytest.mark.parametrize(
-    "line", ["fit", "fit x.csv", "grow", "fit x.csv -t y --n-trees many", "predict a b --kind c"]
+    "line",
+    [
+        *("fit", "fit x.csv", "grow", "fit x.csv -t y --n-trees many", "predict a b --kind c"),
+        *(f"predict a b --decimal={mark}" for mark in ("", ",,", "1", "-", "\u066b")),
+    ],
 )
 def test_a_command_line_that_makes_no_sense(line):
     result = CliRunner().invoke(app, line.split())

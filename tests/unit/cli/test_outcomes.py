@@ -72,13 +72,34 @@ def test_counts_with_exposures(claims, tmp_path):
     run("report", path, claims, "-o", page)
     assert "claims, a count" in page.read_text("utf-8")
     missing = run("predict", path, "-", stdin="power,region\n5,a\n", code=1)
-    assert "no column 'years'" in " ".join(missing.stderr.split())
+    words = " ".join(missing.stderr.split())
+    assert "standard input has no column 'years' (the exposures of the counts)." in words
+    bad = run("predict", path, "-", stdin="power,region,years\n5,a,1\n5,a,long\n", code=1)
+    fault = "The exposure column 'years' contains text ('long' in row 1) instead of numbers"
+    assert fault in " ".join(bad.stderr.split())
+
+
+def test_text_in_order(tmp_path):
+    data = tmp_path / "d.csv"
+    data.write_text("x,y\n" + "".join(f"{i},{('lo', 'mid', 'hi')[i % 3]}\n" for i in range(30)))
+    words = ("fit", data, "-t", "y", "--outcome", "ordered", "-o", tmp_path / "m.obart", *QUICK)
+    said = " ".join(run(*words).stderr.split())
+    order = "ordered=['lo', 'mid', 'hi']"
+    assert "alphabetical order, 'hi' < 'lo' < 'mid'. If that is not their order, write" in said
+    assert f'--set "{order}".' in said
+    assert "pd." not in said
+    assert "alphabetical" not in run(*words, "--set", order).stderr
+    assert obliquebart.load(tmp_path / "m.obart").classes_.tolist() == ["lo", "mid", "hi"]
 
 
 OUTCOME_ERRORS = {
     "exposure of numbers": ("--outcome number --exposure years", "--exposure is for counts"),
     "contradiction": ("--outcome count --task classification", "contradict each other"),
     "unknown exposure": ("--outcome count --exposure months", "months"),
+    "text as exposure": (
+        "--outcome count --exposure region",
+        "The --exposure column 'region' contains text ('a' in row 0) instead of numbers",
+    ),
     "two roles": ("--outcome count --exposure years --drop years", "cannot be the target"),
 }
 

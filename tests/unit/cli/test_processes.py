@@ -25,6 +25,10 @@ def start(*words):
     )
 
 
+# Seconds in which an interrupted fit ends on any machine, however busy.
+PATIENCE = 300
+
+
 def interrupted(*words, again=()):
     """Send Ctrl-C a second after the fit has begun.
 
@@ -44,7 +48,7 @@ def interrupted(*words, again=()):
             if isinstance(moment, float):
                 time.sleep(moment)
             process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=60)
+        output, errors = process.communicate(timeout=PATIENCE)
     finally:
         process.kill()
     errors = before + errors

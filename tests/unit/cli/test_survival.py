@@ -22,6 +22,13 @@ def folder(tmp_path_factory):
     rows[4][3] = rows[9][4] = ""
     with (folder / "data.csv").open("w", newline="") as file:
         csv.writer(file).writerows([["a", "b", "c", "days", "dead"], *rows])
+    others = {
+        "none.csv": "a,days,dead\n1,2,\n2,3,NA\n",
+        "apart.csv": "a,days,dead\n1,2,\n2,,1\n",
+        "text.csv": "a,days,dead\n1,2,1\n2,long,0\n",
+    }
+    for name, text in others.items():
+        (folder / name).write_text(text)
     words = ["-t", "days", "--outcome", "survival", "--event", "dead"]
     run("fit", folder / "data.csv", *words, "-o", folder / "m.obart", *QUICK)
     return folder
@@ -81,6 +88,22 @@ MISTAKES = {
         "contradict each other",
     ),
     "not an event": ("fit {data} -t days --outcome survival --event a", "must be boolean"),
+    "no events": (
+        "fit {folder}/none.csv -t days --outcome survival --event dead",
+        "All values of the --event column 'dead'",
+    ),
+    "no row with both": (
+        "fit {folder}/apart.csv -t days --outcome survival --event dead",
+        "has both 'days' and 'dead'",
+    ),
+    "text as time": (
+        "fit {folder}/text.csv -t days --outcome survival --event dead",
+        "The target 'days' contains text ('long' in row 1) instead of numbers",
+    ),
+    "no such event in the summary": (
+        "summary {folder}/m.obart {data} --event zz",
+        "no column 'zz' (--event)",
+    ),
     "report": ("report {folder}/m.obart {data}", "Name it with --event"),
 }
 
