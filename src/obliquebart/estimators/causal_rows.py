@@ -116,7 +116,8 @@ class CausalRows:
             raise ValueError("dose= is for doses, but the treatments are arms: use arm=.")
         if not isinstance(dose, (tuple, list, np.ndarray)) or len(dose) != 2:
             raise ValueError(f"dose={dose!r} must be a pair: from which dose to which.")
-        low, high = (check_number("dose", float(each), -np.inf, np.inf) for each in dose)
+        values = [each.item() if isinstance(each, np.generic) else each for each in dose]
+        low, high = (check_number("dose", each, -np.inf, np.inf) for each in values)
         return low, high
 
     def _comparison(self, arm: Any, dose: Dose = None) -> Comparison:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -134,7 +135,9 @@ def read_trees(
     return trees
 
 
-def _check_range(name: str, value: int, size: int) -> None:
+def _check_range(name: str, value: object, size: int) -> None:
+    if not isinstance(value, numbers.Integral):
+        raise TypeError(f"{name}={value!r} must be an integer in [{-size}, {size}).")
     if not -size <= value < size:
         raise ValueError(f"{name}={value} is out of range: it must be in [{-size}, {size}).")
 

@@ -255,6 +255,8 @@ def test_mistakes(model, name):
 def test_doses_have_no_treated_rows(dosed):
     with pytest.raises(ValueError, match="att is for arms"):
         dosed.att()
+    with pytest.raises(TypeError, match="dose='a' must be a number"):
+        dosed.ate(dose=("a", 2))
     with pytest.raises(ValueError, match="must be a pair"):
         dosed.ate(dose=3)
     with pytest.raises(ValueError, match="a dose, which has no arms"):

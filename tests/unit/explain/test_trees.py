@@ -132,6 +132,9 @@ def test_many_columns_and_levels_are_cut():
 
 def test_out_of_range():
     posterior = small_models.regressor().posterior_
+    for wrong in (1.5, "a", None):
+        with pytest.raises(TypeError, match=r"draw=.* must be an integer in \[-200, 200\)"):
+            posterior.tree(wrong)
     with pytest.raises(ValueError, match=r"draw=200 is out of range: it must be in \[-200, 200\)"):
         posterior.tree(200)
     with pytest.raises(ValueError, match="tree=20"):
