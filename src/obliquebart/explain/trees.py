@@ -138,7 +138,7 @@ def read_trees(
 def _check_range(name: str, value: object, size: int) -> None:
     if not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r} must be an integer in [{-size}, {size}).")
-    if not -size <= value < size:
+    if not -size <= int(value) < size:
         raise ValueError(f"{name}={value} is out of range: it must be in [{-size}, {size}).")
 
 
