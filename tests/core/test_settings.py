@@ -52,6 +52,15 @@ def test_bounds(name):
             make_settings(**{name: value}).verify()
 
 
+def test_soft_rules_need_a_width():
+    for width in (TINY, 999_999.0):
+        make_settings(soft=True, width_scale=width).verify()
+    for width in (0.0, -1.0, 1e6, np.nan):
+        make_settings(soft=False, width_scale=width).verify()
+        with pytest.raises(ValueError, match="width_scale"):
+            make_settings(soft=True, width_scale=width).verify()
+
+
 def test_what_is_fixed_needs_no_prior():
     make_settings(sigma_fixed=True, nu=0.0, lambda_=-1.0).verify()
     make_settings(leaf_sd_fixed=True, leaf_shape=0.0, leaf_rate=-1.0).verify()

@@ -238,10 +238,19 @@ def test_a_newer_schema_is_refused_with_its_version(tmp_path):
     header = {**contents.header, "schema": model_file.SCHEMA + 1, "version": "9.8.7"}
     newer = Contents(header, contents.arrays)
     (tmp_path / "m").write_bytes(small_files.closed(newer))
-    with pytest.raises(
-        ModelFileError, match=rf"schema {model_file.SCHEMA + 1} .* obliquebart 9\.8\.7"
-    ):
+    words = rf"schema {model_file.SCHEMA + 1} .* obliquebart 9\.8\.7.* Use a newer version"
+    with pytest.raises(ModelFileError, match=words):
         load(tmp_path / "m")
+
+
+@pytest.mark.parametrize("schema", [-1, None, "8"])
+def test_a_newer_version_helps_with_newer_schemas_only(tmp_path, schema):
+    contents = small_files.opened(small_files.small_file())
+    header = {**contents.header, "schema": schema}
+    (tmp_path / "m").write_bytes(small_files.closed(Contents(header, contents.arrays)))
+    with pytest.raises(ModelFileError, match=f"schema {schema} ") as caught:
+        load(tmp_path / "m")
+    assert "Use a newer" not in str(caught.value)
 
 
 def test_other_tools_can_list_the_arrays(tmp_path):

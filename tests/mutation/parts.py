@@ -43,6 +43,7 @@ PARTS = {
                 *("tests/exact/test_rng.py", "tests/exact/test_polya_gamma.py"),
                 *("tests/exact/test_support.py", "tests/exact/test_directions.py"),
                 *("tests/exact/test_soft.py", "tests/exact/test_soft_outcomes.py"),
+                "tests/exact/test_card.py",
                 *("tests/unit/sampling", "tests/unit/posterior"),
             ),
         ),
