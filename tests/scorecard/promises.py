@@ -56,8 +56,8 @@ def matching(pattern: str) -> Reader:
 
 
 def shares(figure: str) -> list[float]:
-    """Return the numbers with a decimal point in a figure."""
-    return [float(number) for number in re.findall(r"\d\.\d+", figure)]
+    """Return the shares in a figure that has them as "9 of 10", not rounded."""
+    return [int(part) / int(whole) for part, whole in re.findall(r"(\d+) of (\d+)", figure)]
 
 
 def count_of_tests(output: str) -> str:

@@ -90,7 +90,10 @@ def test_verdicts(status, output, expected):
 
 def test_a_figure_must_be_enough():
     (mutants,) = chosen(["mutants"])
-    for text, verdict in [("sampler 0.93, reader 0.90", "passed"), ("a 0.93, b 0.89", "failed")]:
+    # The second is rounded up.
+    cases = [("a 0.93 (93 of 100), b 0.90 (9 of 10)", "passed")]
+    cases += [("a 0.93 (93 of 100), b 0.90 (255 of 284)", "failed"), ("a 0.93", "failed")]
+    for text, verdict in cases:
         assert runner.judge(mutants, 0, f"mutation score: {text}\n") == (verdict, text)
 
 
