@@ -64,7 +64,7 @@ def diabetes_task() -> Task:
 
 def models() -> dict[str, RegressorMixin]:
     def bart(rules: str) -> ObliqueBARTRegressor:
-        return ObliqueBARTRegressor(rules=rules, soft=False, n_chains=2, n_jobs=2, random_state=1)
+        return ObliqueBARTRegressor(rules=rules, n_chains=2, n_jobs=2, random_state=1)
 
     return {
         "linear regression": LinearRegression(),
