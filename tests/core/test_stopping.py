@@ -106,13 +106,20 @@ def test_kept_draws_are_whole(rng):
 
 def test_quick_sweeps_end_first(rng):
     """The copy that a stop in the middle needs costs more than waiting for them."""
-    chain = maker(rng, long_sweep=1e6)()
-    chain.advance(1, _core.Control())  # now it knows
-    control, timer = stop_after(0.002)
-    chain.advance(50, control)
-    timer.cancel()
-    assert control.stopped
-    assert control.snapshot()["sweep"] == chain.state()["n_sweeps"] - 1 > 0
+    chain = maker(rng, n=4 * N, long_sweep=1e6)()
+    start = time.perf_counter()
+    chain.advance(4, _core.Control())  # now it knows
+    quarter = (time.perf_counter() - start) / 16
+    n_ended = 0
+    for _ in range(15):
+        before = int(chain.state()["n_sweeps"])
+        control, timer = stop_after(quarter)
+        chain.advance(50, control)
+        timer.cancel()
+        assert control.stopped
+        assert control.snapshot()["sweep"] == int(chain.state()["n_sweeps"]) - before
+        n_ended += control.snapshot()["sweep"] > 0
+    assert n_ended > 7  # on a busy machine some stops come before the sweep has begun
     assert chain.check() == []
 
 
