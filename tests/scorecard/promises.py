@@ -171,7 +171,7 @@ PROMISES = (
     Promise(
         "pythons",
         "All tests pass on Python 3.10 to 3.13, from the installed wheel.",
-        "make test-all",
+        "make --keep-going test-all",
         count_of_tests,
         60,
     ),
