@@ -16,6 +16,7 @@ from .mutant import Mutant
 from .report import Outcome
 
 OPTIONS = ("-q", "--tb=no", "-p", "no:cacheprovider", "-p", "mutation.server")
+PATIENCE = 3  # how much longer a test may take that is tried again because it hung
 
 
 @dataclass(frozen=True)
@@ -65,8 +66,14 @@ class Bench:
 
     def kill(self, mutants: list[Mutant], tests: list[Test]) -> list[Outcome]:
         """Run each mutant against the tests that reach it, in their order, until one kills it."""
-        jobs = [self.job(mutant.number, tests) for mutant in mutants]
-        found = {result["mutant"]: result for result in self.serve("kill", jobs)}
+        jobs = {mutant.number: self.job(mutant.number, tests) for mutant in mutants}
+        found = {result["mutant"]: result for result in self.serve("kill", [*jobs.values()])}
+        # A busy machine can look like a mutant that hangs.
+        hung = [n for n, result in found.items() if result["how"] == "hung"]
+        if hung:
+            left = [with_patience(jobs[number], found[number]["test"]) for number in hung]
+            again = self.serve("again", left, n_servers=1)
+            found |= {result["mutant"]: result for result in again}
         return [
             Outcome(mutant, *(found[mutant.number][name] for name in ("how", "test", "seconds")))
             for mutant in mutants
@@ -83,13 +90,15 @@ class Bench:
         names, limits = [test.name for test in taken], [test.limit for test in taken]
         return {"mutant": number, "tests": names, "limits": limits}
 
-    def serve(self, name: str, jobs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    def serve(
+        self, name: str, jobs: list[dict[str, Any]], n_servers: int | None = None
+    ) -> list[dict[str, Any]]:
         """Let servers share the jobs (none: every test once, without a mutant)."""
         folder = self.work / name
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(parents=True)
         (folder / "task.json").write_text(json.dumps(jobs))
-        servers = [self.start(folder, number) for number in range(self.jobs)]
+        servers = [self.start(folder, number) for number in range(n_servers or self.jobs)]
         codes = [running.wait() for running in servers]
         lines = folder / "task.results"
         if any(codes) or not lines.exists():
@@ -115,6 +124,13 @@ class Bench:
                 stdout=log,
                 stderr=log,
             )
+
+
+def with_patience(job: dict[str, Any], first: str) -> dict[str, Any]:
+    """Return what is left of a job from a test on, with more time for each."""
+    start = job["tests"].index(first)
+    limits = [PATIENCE * limit for limit in job["limits"][start:]]
+    return {**job, "tests": job["tests"][start:], "limits": limits}
 
 
 def by_news(tests: list[Test]) -> list[Test]:

@@ -70,18 +70,36 @@ def test_an_equivalent_survivor_is_left_out_of_the_second_score_only():
     assert (score.strict, score.counted, score.unexplained) == (0.5, 2 / 3, [])
 
 
-@pytest.mark.parametrize(("body", "how"), [("while True: pass", "hung"), ("os.abort()", "crashed")])
-def test_a_mutant_that_hangs_or_crashes_is_killed(tmp_path, monkeypatch, body, how):
-    (tmp_path / "obliquebart_mutants.py").write_text(Path(page.__file__).read_text())
-    (tmp_path / "test_toy.py").write_text(
-        "import os\nfrom obliquebart_mutants import mutant\n\n"
-        f"def test_it():\n    if mutant(1):\n        {body}\n"
+def kill_toy(folder: Path, monkeypatch: pytest.MonkeyPatch, *bodies: str) -> Outcome:
+    """Run a mutant against tests that do something when it is on, for a second each."""
+    (folder / "obliquebart_mutants.py").write_text(Path(page.__file__).read_text())
+    (folder / "test_toy.py").write_text(
+        "import os, time\nfrom pathlib import Path\nfrom obliquebart_mutants import mutant\n"
+        + "".join(
+            f"\ndef test_{i}():\n    if mutant(1):\n        {body}\n"
+            for i, body in enumerate(bodies)
+        )
     )
-    bench = Bench(tmp_path, tmp_path, ("test_toy.py",), tmp_path / "work", jobs=1)
+    bench = Bench(folder, folder, ("test_toy.py",), folder / "work", jobs=1)
     tests, _ = bench.record()
     monkeypatch.setattr("mutation.bench.Test.limit", 1.0)
+    tests.sort(key=lambda test: test.name)
     (outcome,) = bench.kill([Mutant(1, "a.py", 1, "", "")], tests)
-    assert outcome.how.startswith(how)
+    return outcome
+
+
+@pytest.mark.parametrize(("body", "how"), [("while True: pass", "hung"), ("os.abort()", "crashed")])
+def test_a_mutant_that_hangs_or_crashes_is_killed(tmp_path, monkeypatch, body, how):
+    assert kill_toy(tmp_path, monkeypatch, body).how.startswith(how)
+
+
+def test_a_mutant_that_hangs_once_goes_on(tmp_path, monkeypatch):
+    """A busy machine kills no mutant: the test is tried again, and those after it."""
+    once = "f = Path('seen'); old = f.exists(); f.touch(); old or time.sleep(30)"
+    assert kill_toy(tmp_path, monkeypatch, "pass", once).how == ""
+    (tmp_path / "seen").unlink()
+    outcome = kill_toy(tmp_path, monkeypatch, "pass", once, "assert False")
+    assert (outcome.how, outcome.test) == ("failed", "test_toy.py::test_2")
 
 
 CPP = b"""#include <cstdio>
