@@ -70,8 +70,8 @@ def test_a_column_that_looks_different_later(tmp_path):
     as_numbers = pd.DataFrame({"a": ["True", "False"], "b": [1, 0]})
     for name in ("c", "p"):
         command("predict", tmp_path / f"{name}.obart", new, "-o", tmp_path / "out.csv", "-q")
-        out = pd.read_csv(tmp_path / "out.csv", float_precision="round_trip")
-        expected = out["prediction"].to_numpy()
+        out = pd.read_csv(tmp_path / "out.csv", dtype=str)  # pandas 2 reads some numbers inexactly
+        expected = out["prediction"].to_numpy(float)
         model = obliquebart.load(tmp_path / f"{name}.obart")
         for frame in (pd.read_csv(new), pl.read_csv(new), pd.read_csv(new, dtype=str), as_numbers):
             np.testing.assert_array_equal(model.predict(frame), expected)
