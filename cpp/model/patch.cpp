@@ -14,6 +14,17 @@ std::uint32_t count_placements(std::uint32_t length, std::uint32_t least, std::u
   return n;
 }
 
+// The cell's number on a curve that visits the quarters of a grid one after the other, and so on
+// within each (Morton's order): the bits of its coordinates in turn.
+std::uint64_t place_on_curve(std::size_t cell, std::span<const std::uint32_t> shape) {
+  std::uint64_t place = 0;
+  for (std::size_t a = shape.size(); a-- > 0; cell /= shape[a])
+    for (std::uint64_t bits = cell % shape[a], k = a; bits != 0 && k < 64;
+         bits >>= 1, k += shape.size())
+      place |= (bits & 1) << k;
+  return place;
+}
+
 }  // namespace
 
 std::uint32_t PatchPrior::Box::stride(std::size_t axis) const {
@@ -37,6 +48,9 @@ PatchPrior::PatchPrior(const DirectionSettings& settings)
     if (least_[a] < most_[a]) flexible_axes_.push_back(a);
     most_cells *= most_[a];
   }
+  place_.assign(cell_of_.size(), 0);
+  for (std::size_t i = 0; i < columns_.size(); ++i)
+    place_[columns_[i]] = place_on_curve(i, settings.shape);
   if (values_ == PatchValues::smooth) {
     rho_ = det_exp(-1.0 / settings.length_scale);
     innovation_ = std::sqrt(1.0 - rho_ * rho_);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <vector>
@@ -28,6 +29,8 @@ class PatchPrior {
   // there is no such patch.
   std::optional<double> perturb(double angle, Rng& rng, std::vector<PhiEntry>& phi);
   bool contains(std::span<const PhiEntry> phi) const;
+  // Patches at near places have columns in common.
+  std::uint64_t place(std::span<const PhiEntry> phi) const { return place_[phi.front().column]; }
 
  private:
   using Sizes = std::array<std::uint32_t, kMostAxes>;
@@ -74,6 +77,7 @@ class PatchPrior {
 
   std::vector<std::uint32_t> columns_;
   std::vector<std::int64_t> cell_of_;  // of each column up to the last, -1: none
+  std::vector<std::uint64_t> place_;   // of a patch that begins there
   std::size_t n_axes_;
   Sizes shape_{1, 1, 1, 1}, least_{1, 1, 1, 1}, most_{1, 1, 1, 1};
   PatchValues values_;

@@ -62,6 +62,8 @@ RulePrior::RulePrior(const Data& data, const EnsembleSettings& settings)
   slab_.resize(static_cast<std::size_t>(data.p_cont()));
   available_.resize(most_level_words(data.n_levels()));
   for (std::int64_t j = 0; j < data.p_cont(); ++j) any_missing_ |= data.has_missing(j);
+  for (const Component& component : components_)
+    has_places_ |= component.kind == DirectionKind::patch;
   column_cdf_.reserve(static_cast<std::size_t>(data.p_cont()));
   set_theta({settings.rules.theta});
   set_direction_weights(first_direction_weights(settings.rules.directions));
@@ -326,6 +328,13 @@ bool RulePrior::perturb_width(const RulePools& pools, Rng& rng, Rule& rule) cons
   u = OBART_BUG(width_unreflected) ? std::clamp(u, 1e-3, 1.0) : reflect(u);
   rule.width = static_cast<float>(width_at(u) * unit);
   return is_valid_width(rule.width);
+}
+
+std::uint64_t RulePrior::place(const RulePools& pools, const Rule& rule) const {
+  if (rule.kind != RuleKind::continuous || rule.n_items == 0) return 0;
+  const Component& component = components_[rule.component];
+  if (component.kind != DirectionKind::patch) return 0;
+  return component.patch->place({pools.phi.at(rule.offset), rule.n_items});
 }
 
 bool RulePrior::is_member(const RulePools& pools, const Rule& rule) const {

@@ -69,6 +69,9 @@ class RulePrior {
   void update_missing_side(const RulePools& pools, const Rule& old, Rule& rule, Rng& rng) const;
   // Another width of a soft rule, by a step that keeps its prior; false where it is not valid.
   bool perturb_width(const RulePools& pools, Rng& rng, Rule& rule) const;
+  // Rules at near places have columns in common, where the directions tell; else all are at 0.
+  bool has_places() const { return has_places_; }
+  std::uint64_t place(const RulePools& pools, const Rule& rule) const;
   // Whether a continuous rule may come from the component it names.
   bool is_member(const RulePools& pools, const Rule& rule) const;
 
@@ -102,6 +105,7 @@ class RulePrior {
   double width_scale_;  // of soft rules
   bool zero_is_legal_;  // phi = 0, where leaves may be empty
   bool any_missing_ = false;
+  bool has_places_ = false;
   std::vector<Component> components_;
   std::vector<double> component_cdf_;  // of several
   std::vector<double> column_cdf_;     // axis rules with weights

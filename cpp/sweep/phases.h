@@ -29,6 +29,7 @@ struct TreesScratch {
 struct Workspace {
   std::vector<Proposal> proposals;        // by tree
   std::vector<RightCounts> right_counts;  // by tree
+  std::vector<std::uint64_t> places;      // by tree, of its proposed rule
   std::vector<std::size_t> routed;        // trees with a proposed rule
   std::vector<RightCounts> task_counts;   // by routed tree
   MoveCounts moves;                       // of this sweep
@@ -42,7 +43,7 @@ struct Workspace {
 
  private:
   explicit Workspace(std::size_t n_trees)
-      : proposals(n_trees), right_counts(n_trees), task_counts(n_trees) {
+      : proposals(n_trees), right_counts(n_trees), places(n_trees), task_counts(n_trees) {
     routed.reserve(n_trees);
   }
 };

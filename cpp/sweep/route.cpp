@@ -1,4 +1,7 @@
 // Phases 1 and 2 of a sweep: proposals, and the rows that they send right.
+#include <algorithm>
+#include <utility>
+
 #include "base/planted_bugs.h"
 #include "sweep/phases.h"
 
@@ -19,6 +22,23 @@ void settle(Ensemble& ensemble, const Tree& tree, Proposal& proposal, RightCount
   proposal.valid = false;
 }
 
+// The trees with a proposed rule. Those whose rules have columns in common follow each other, so
+// that wide rules find these columns in the cache.
+void list_routed(const Ensemble& ensemble, Workspace& work) {
+  const RulePrior& prior = ensemble.proposer.rule_prior();
+  work.routed.clear();
+  for (std::size_t m = 0; m < ensemble.trees.size(); ++m) {
+    const Proposal& proposal = work.proposals[m];
+    if (!proposal.has_rule()) continue;
+    work.routed.push_back(m);
+    if (prior.has_places()) work.places[m] = prior.place(ensemble.pools, proposal.rule);
+  }
+  if (!prior.has_places()) return;
+  std::sort(work.routed.begin(), work.routed.end(), [&](std::size_t a, std::size_t b) {
+    return std::pair(work.places[a], a) < std::pair(work.places[b], b);
+  });
+}
+
 }  // namespace
 
 void propose_all(Ensemble& ensemble, Workspace& work, Rng& rng) {
@@ -34,25 +54,22 @@ void propose_all(Ensemble& ensemble, Workspace& work, Rng& rng) {
 }
 
 void route_all(Ensemble& ensemble, Workspace& work, StopFlag stop) {
+  list_routed(ensemble, work);
   std::size_t n_terms = 0;
-  for (const Proposal& proposal : work.proposals)
-    if (proposal.has_rule()) n_terms += proposal.rule.n_items;
+  for (const std::size_t m : work.routed) n_terms += work.proposals[m].rule.n_items;
   ensemble.plan.clear(n_terms);
-  work.routed.clear();
-  for (std::size_t m = 0; m < ensemble.trees.size(); ++m) {
+  for (const std::size_t m : work.routed) {
     const Proposal& proposal = work.proposals[m];
-    if (!proposal.has_rule()) continue;
     ensemble.add_route_task(m, proposal.rule, proposal.left_code, proposal.right_code);
     ensemble.plan.tasks.back().masks = ensemble.masks.of_tree(m);
-    work.routed.push_back(m);
   }
   ensemble.backend->route(ensemble.plan.tasks, stop.flag, work.task_counts.data());
   if (stop.is_set()) return;
-  for (std::size_t t = 0; t < work.routed.size(); ++t) {
-    const std::size_t m = work.routed[t];
-    work.right_counts[m] = work.task_counts[t];
-    settle(ensemble, ensemble.trees[m], work.proposals[m], work.task_counts[t]);
-  }
+  for (std::size_t t = 0; t < work.routed.size(); ++t)
+    work.right_counts[work.routed[t]] = work.task_counts[t];
+  for (std::size_t m = 0; m < ensemble.trees.size(); ++m)
+    if (work.proposals[m].has_rule())
+      settle(ensemble, ensemble.trees[m], work.proposals[m], work.right_counts[m]);
   for (const Proposal& proposal : work.proposals)
     if (!proposal.valid) ++work.moves.invalid[static_cast<std::size_t>(proposal.move)];
 }
