@@ -15,6 +15,7 @@ enum class TreeEffect : std::uint8_t { split, merge, replace };
 struct TreeTask {
   double log_prior_ratio, log_transition_ratio;
   double right_of_left, right_of_right;  // rows that the rule sends right, by code
+  double inv_tau2;                       // of an output, a priori
   std::int32_t n_leaves;
   std::int32_t first;  // of its outputs; there is room for one more than it has leaves
   TreeEffect effect;
@@ -31,7 +32,7 @@ struct TreeTask {
 
 // The prior and the noise that outputs have, as in ensemble/normal_leaf.h.
 struct NormalOutputs {
-  double inv_sigma2, inv_tau2;
+  double inv_sigma2;
   double correlation, fresh;
   bool keeps_deviations, uses_data;
 };

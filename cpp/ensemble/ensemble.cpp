@@ -78,6 +78,7 @@ Ensemble::Ensemble(const Data& table, const EnsembleSettings& given, Backend* wh
       backend(where),
       trees(static_cast<std::size_t>(settings.n_trees), Tree(data.n_rows_in_all())),
       leaf_sd(settings.leaf.leaf_sd),
+      tree_scales(settings.leaf.tree_df > 0.0 ? trees.size() : 0, 1.0),
       direction_weights(first_direction_weights(settings.rules.directions)),
       changed(trees.size(), 1),
       target(n_padded()),
@@ -154,6 +155,12 @@ void Ensemble::set_direction_weights(const std::vector<double>& values) {
   require(values.size() == direction_weights.size(),
           "direction_weights must be one for each component of a mixture");
   direction_weights = values;
+}
+
+void Ensemble::set_tree_scales(const std::vector<double>& values) {
+  require(values.size() == tree_scales.size(),
+          "tree_scales must be one for each tree, where trees have their own");
+  tree_scales = values;
 }
 
 void Ensemble::add_route_task(std::size_t m, const Rule& rule, std::uint8_t left,

@@ -49,6 +49,7 @@ struct Ensemble {
   std::vector<Tree> trees;
   RulePools pools;  // of the trees' rules
   double leaf_sd;
+  std::vector<double> tree_scales;        // of the trees' outputs, over leaf_sd; none: all are one
   std::vector<double> theta;              // one value, or one for each continuous column
   std::vector<double> direction_weights;  // of a mixture; none where it has one component
   std::vector<std::uint8_t> changed;      // trees that differ from the last kept draw
@@ -80,12 +81,15 @@ struct Ensemble {
   std::uint64_t* rights(std::size_t m) {
     return right.data() + m * static_cast<std::size_t>(data.n_groups());
   }
+  double tree_scale(std::size_t m) const { return tree_scales.empty() ? 1.0 : tree_scales[m]; }
+  double leaf_sd_of(std::size_t m) const { return leaf_sd * tree_scale(m); }
   std::size_t n_padded() const { return static_cast<std::size_t>(data.n_padded()); }
   const float* weights() const { return weight.size() > 0 ? weight.data() : nullptr; }
   void set_weights(const double* values);
   // One value stands for all columns where each has its own.
   void set_theta(const std::vector<double>& values);
   void set_direction_weights(const std::vector<double>& values);
+  void set_tree_scales(const std::vector<double>& values);
 
   // Adds the task that evaluates a rule on the rows of tree m.
   void add_route_task(std::size_t m, const Rule& rule, std::uint8_t left, std::uint8_t right_code);

@@ -7,7 +7,7 @@
 //   Stats                            sufficient statistics of the rows of a cell, with a sum;
 //   Stats{}
 //                                    means no data
-//   set(sigma, leaf_sd)              before the trees of a sweep
+//   set(sigma, leaf_sd)              before the trees of a sweep, or before each tree
 //   stats(cell, old)                 from what a pass gives for a cell, and the output that its
 //                                    rows have now
 //   log_split_gain(l, r)             log marginal likelihood of two leaves over that of one

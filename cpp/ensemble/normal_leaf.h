@@ -67,7 +67,7 @@ class NormalLeaf {
   double inverse_leaf_variance() const { return inv_tau2_; }  // of an output, a priori
   // For a backend that updates the trees by itself.
   NormalOutputs parameters(bool uses_data) const {
-    return {inv_sigma2_, inv_tau2_, correlation_, fresh_, keeps_deviations(), uses_data};
+    return {inv_sigma2_, correlation_, fresh_, keeps_deviations(), uses_data};
   }
   float draw(const Stats& s, Rng& rng) const { return output(s, rng.normal()); }
   static float draw_prior(double leaf_sd, Rng& rng) {

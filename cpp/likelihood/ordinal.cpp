@@ -193,9 +193,14 @@ class Ordinal final : public Likelihood {
   void draw_level(Ensemble& ensemble, Rng& rng) {
     double sum = 0.0;
     double n_leaves = 0.0;
-    for (const Tree& tree : ensemble.trees)
-      for (int c = 0; c < tree.n_leaves(); ++c, ++n_leaves)
-        sum += static_cast<double>(tree.leaf_node(c).output);
+    for (std::size_t m = 0; m < ensemble.trees.size(); ++m) {
+      const Tree& tree = ensemble.trees[m];
+      const double scale = OBART_BUG(ordinal_level_tree_scales) ? 1.0 : ensemble.tree_scale(m);
+      const double weight = 1.0 / (scale * scale);
+      n_leaves += weight * tree.n_leaves();
+      for (int c = 0; c < tree.n_leaves(); ++c)
+        sum += weight * static_cast<double>(tree.leaf_node(c).output);
+    }
     const double unit = 1.0 / (static_cast<double>(ensemble.trees.size()) * ensemble.leaf_sd);
     const auto log_density = [&](double shift) {
       const double part = shift * unit;

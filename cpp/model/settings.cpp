@@ -33,6 +33,10 @@ void EnsembleSettings::verify() const {
   require(leaf.leaf_sd > 0.0 && leaf.leaf_sd < 1e300, "leaf_sd must be positive and finite");
   require(leaf.leaf_sd_fixed || (leaf.leaf_shape > 0.0 && leaf.leaf_rate > 0.0),
           "leaf_shape and leaf_rate must be positive");
+  // With fewer, scales come close to zero and stay there.
+  require(leaf.tree_df == 0.0 || (leaf.tree_df >= 0.1 && leaf.tree_df < 1e6),
+          "tree_df must be 0 or in [0.1, 1e6)");
+  require(leaf.tree_df == 0.0 || leaf.model == "normal", "tree_df goes with normal leaves");
   require(leaf.output_correlation > -1.0 && leaf.output_correlation < 1.0,
           "output_correlation must be in (-1, 1)");
   require(rules.theta >= 0.0 && rules.theta <= 1.0, "theta must be in [0, 1]");

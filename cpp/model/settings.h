@@ -46,6 +46,9 @@ struct LeafSettings {
   double leaf_shape = 1.5;
   double leaf_rate = 0.01;
   bool scale_jointly = true;  // a sampled leaf_sd is also scaled together with all outputs
+  // Each tree m has a scale s_m of its own, s_m^2 ~ Inv-Gamma(tree_df/2, tree_df/2), and outputs
+  // N(0, (leaf_sd s_m)^2): those of a tree are jointly Student's t. 0: all scales are one.
+  double tree_df = 0.0;
   // Correlation of an output's deviation from its conditional mean with the previous one: 0 is a
   // plain Gibbs step; below 0 outputs are drawn on the other side of their mean (overrelaxation).
   double output_correlation = 0.0;

@@ -199,6 +199,7 @@ void bind_sampler(nb::module_& m) {
       .def_prop_rw(
           "leaf_sd", [](const Sampler& s) { return s.ensemble().leaf_sd; },
           [](Sampler& s, double leaf_sd) { s.state().ensembles[0].leaf_sd = leaf_sd; })
+      .def_prop_ro("tree_scales", [](const Sampler& s) { return s.ensemble().tree_scales; })
       .def_prop_rw(
           "theta", [](const Sampler& s) { return mean_theta(s.ensemble()); },
           [](Sampler& s, double theta) { s.state().ensembles[0].set_theta({theta}); })
@@ -256,6 +257,12 @@ void bind_sampler(nb::module_& m) {
             s.state().ensembles.at(e).set_theta(theta);
           },
           "theta"_a, "ensemble"_a)
+      .def(
+          "set_tree_scales",
+          [](Sampler& s, const std::vector<double>& scales, std::size_t e) {
+            s.state().ensembles.at(e).set_tree_scales(scales);
+          },
+          "scales"_a, "ensemble"_a = 0)
       .def(
           "set_value",
           [](Sampler& s, const std::string& name, double value) {
@@ -350,6 +357,7 @@ NB_MODULE(_core, m) {
           scales[(prefix + "leaf_sd").c_str()] = draw.ensembles[e].leaf_sd;
           scales[(prefix + "direction_weights").c_str()] =
               copy_to_numpy(draw.ensembles[e].direction_weights);
+          scales[(prefix + "tree_scales").c_str()] = copy_to_numpy(draw.ensembles[e].tree_scales);
           if (e > 0) scales[(prefix + "trees").c_str()] = nb::cast(draw.ensembles[e].trees);
         }
         return std::pair<Draws, nb::dict>(std::move(draw.ensembles[0].trees), scales);

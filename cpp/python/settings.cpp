@@ -70,6 +70,7 @@ void bind_ensemble_settings(Class& c, Get ensemble) {
   bind_part(c, "leaf_rate", leaf, &LeafSettings::leaf_rate);
   bind_part(c, "scale_jointly", leaf, &LeafSettings::scale_jointly);
   bind_part(c, "output_correlation", leaf, &LeafSettings::output_correlation);
+  bind_part(c, "tree_df", leaf, &LeafSettings::tree_df);
   bind_part(c, "perturb_angle", moves, &MoveSettings::perturb_angle);
   bind_part(c, "perturb_shift", moves, &MoveSettings::perturb_shift);
   // Shares of the moves but grow and prune, which get the rest: p_change and so on.

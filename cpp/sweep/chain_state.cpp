@@ -9,6 +9,8 @@ namespace {
 constexpr double kMaxCount = 0x1p53;
 // What can be squared, divided by and summed without overflow: scales, and numbers of rows.
 constexpr double kSmallestScale = 1e-100, kLargestScale = 1e100;
+// The product of two scales, leaf_sd and that of a tree, can still be squared.
+constexpr double kSmallestTreeScale = 1e-50, kLargestTreeScale = 1e50;
 constexpr double kLargestOfRow = 1e30;
 
 template <class Buffer>
@@ -21,6 +23,8 @@ void add_fields(std::vector<Field>& fields, const std::string& prefix, Ensemble&
     fields.push_back({prefix + name, place, low, high});
   };
   add("leaf_sd", &ensemble.leaf_sd, kSmallestScale, kLargestScale);
+  if (!ensemble.tree_scales.empty())
+    add("tree_scales", std::span(ensemble.tree_scales), kSmallestTreeScale, kLargestTreeScale);
   add("theta", std::span(ensemble.theta), 0.0, 1.0);
   // A sampler that can draw no column at all would try for ever.
   if (ensemble.data.p_cont() > 0) fields.back().may_be_all_zero = false;

@@ -48,14 +48,19 @@ class TreeSimulator {
 
   EnsembleDraw draw_outputs(Rng& rng) {
     const LeafSettings& leaf = settings_.leaf;
-    EnsembleDraw out{Draws(settings_.n_trees, data_.p_cont_of_table(), data_.n_levels()), theta,
-                     leaf.leaf_sd, direction_weights};
+    EnsembleDraw out{Draws(settings_.n_trees, data_.p_cont_of_table(), data_.n_levels()),
+                     theta,
+                     leaf.leaf_sd,
+                     direction_weights,
+                     {}};
     if (!leaf.leaf_sd_fixed) out.leaf_sd = std::sqrt(leaf.leaf_rate / rng.gamma(leaf.leaf_shape));
     std::visit(
         [&](const auto& model) {
-          for (Tree& tree : trees)
+          for (Tree& tree : trees) {
+            const double leaf_sd = out.leaf_sd * draw_tree_scale(out.tree_scales, rng);
             for (int code = 0; code < tree.n_leaves(); ++code)
-              tree.leaf_node(code).output = model.draw_prior(out.leaf_sd, rng);
+              tree.leaf_node(code).output = model.draw_prior(leaf_sd, rng);
+          }
         },
         make_leaf_model(leaf));
     out.trees.keep(data_, pools, trees, {});
@@ -63,6 +68,14 @@ class TreeSimulator {
   }
 
  private:
+  // The scale of the next tree, which is kept where trees have their own.
+  double draw_tree_scale(std::vector<double>& scales, Rng& rng) const {
+    const double half_df = 0.5 * settings_.leaf.tree_df;
+    if (half_df == 0.0) return 1.0;
+    scales.push_back(std::sqrt(half_df / rng.gamma(half_df)));
+    return scales.back();
+  }
+
   // The branching process below a node.
   bool grow(Tree& tree, int node, Rng& rng) {
     if (!(rng.uniform() < depth_prior_.split(tree.node(node).depth))) return true;

@@ -15,6 +15,7 @@ struct EnsembleDraw {
   std::vector<double> theta;
   double leaf_sd;
   std::vector<double> direction_weights;  // of a mixture
+  std::vector<double> tree_scales;        // none where all are one
 };
 
 struct PriorDraw {

@@ -94,6 +94,7 @@ void Sampler::sweep(StopFlag stop) {
       if (state_.likelihood->reads_rows()) backends_.fetch_rows();
       update_leaf_sd(state_, e);
     }
+    update_tree_scales(ensemble, rng);
     ensemble.total_moves += work_[e].moves;
   }
   ++state_.n_sweeps;

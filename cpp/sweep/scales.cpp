@@ -79,17 +79,22 @@ double draw_scale(const Ensemble& ensemble, Rng& rng) {
   return ensemble.leaf_sd * det_exp(slice_step(log_density, 0.2, rng));
 }
 
+void add_squares(const Tree& tree, double unit, double& sum) {
+  for (int c = 0; c < tree.n_leaves(); ++c) {
+    const double output = static_cast<double>(tree.leaf_node(c).output) / unit;
+    sum += output * output;
+  }
+}
+
 // Given the outputs, leaf_sd^2 is inverse-gamma.
 double draw_conjugate_scale(const Ensemble& ensemble, Rng& rng) {
   const LeafSettings& prior = ensemble.settings.leaf;
   double squares = 0.0;
   std::int64_t n_leaves = 0;
-  for (const Tree& tree : ensemble.trees) {
-    n_leaves += tree.n_leaves();
-    for (int c = 0; c < tree.n_leaves(); ++c) {
-      const auto output = static_cast<double>(tree.leaf_node(c).output);
-      squares += output * output;
-    }
+  for (std::size_t m = 0; m < ensemble.trees.size(); ++m) {
+    n_leaves += ensemble.trees[m].n_leaves();
+    const double scale = OBART_BUG(leaf_sd_without_tree_scales) ? 1.0 : ensemble.tree_scale(m);
+    add_squares(ensemble.trees[m], scale, squares);
   }
   return std::sqrt((prior.leaf_rate + 0.5 * squares) /
                    rng.gamma(prior.leaf_shape + 0.5 * static_cast<double>(n_leaves)));
@@ -119,6 +124,18 @@ void update_leaf_sd(ChainState& state, std::size_t e) {
           return draw_scale<Leaf>(ensemble, state.rng);
       },
       ensemble.leaf_model);
+}
+
+void update_tree_scales(Ensemble& ensemble, Rng& rng) {
+  const double half_df = 0.5 * ensemble.settings.leaf.tree_df;
+  for (std::size_t m = 0; m < ensemble.tree_scales.size(); ++m) {
+    const Tree& tree = ensemble.trees[m];
+    const double n_leaves = OBART_BUG(tree_scale_one_leaf) ? 1.0 : tree.n_leaves();
+    double squares = 0.0;
+    add_squares(tree, OBART_BUG(tree_scale_of_outputs) ? 1.0 : ensemble.leaf_sd, squares);
+    ensemble.tree_scales[m] =
+        std::sqrt((half_df + 0.5 * squares) / rng.gamma(half_df + 0.5 * n_leaves));
+  }
 }
 
 }  // namespace obart

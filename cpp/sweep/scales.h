@@ -1,4 +1,4 @@
-// The scale of an ensemble's outputs.
+// The scales of an ensemble's outputs.
 #pragma once
 
 #include "sweep/chain_state.h"
@@ -6,5 +6,8 @@
 namespace obart {
 
 void update_leaf_sd(ChainState& state, std::size_t e);
+
+// The scale of each tree, given its outputs and leaf_sd.
+void update_tree_scales(Ensemble& ensemble, Rng& rng);
 
 }  // namespace obart

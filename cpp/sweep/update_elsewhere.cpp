@@ -1,5 +1,6 @@
 #include "sweep/update_elsewhere.h"
 
+#include "base/planted_bugs.h"
 #include "sweep/accept.h"
 
 namespace obart {
@@ -32,13 +33,16 @@ TreeTask describe(const Tree& tree, const Proposal& proposal, const RightCounts&
 
 }  // namespace
 
-void update_elsewhere(Ensemble& ensemble, const NormalLeaf& leaf, Workspace& work,
+void update_elsewhere(Ensemble& ensemble, NormalLeaf& leaf, double sigma, Workspace& work,
                       TreesBackend& backend, Rng& rng) {
   TreesScratch& scratch = work.elsewhere;
   scratch.clear();
   for (std::size_t m = 0; m < ensemble.trees.size(); ++m) {
     const Tree& tree = ensemble.trees[m];
     scratch.trees.push_back(describe(tree, work.proposals[m], work.right_counts[m]));
+    if (!ensemble.tree_scales.empty() && !OBART_BUG(card_tree_scale_unused))
+      leaf.set(sigma, ensemble.leaf_sd_of(m));
+    scratch.trees.back().inv_tau2 = leaf.inverse_leaf_variance();
     scratch.trees.back().first = static_cast<std::int32_t>(scratch.outputs.size());
     for (int c = 0; c < tree.n_leaves(); ++c) {
       scratch.n_rows.push_back(static_cast<double>(tree.leaf_node(c).n_rows));

@@ -6,7 +6,7 @@
 
 namespace obart {
 
-void update_elsewhere(Ensemble& ensemble, const NormalLeaf& leaf, Workspace& work,
+void update_elsewhere(Ensemble& ensemble, NormalLeaf& leaf, double sigma, Workspace& work,
                       TreesBackend& backend, Rng& rng);
 
 }  // namespace obart

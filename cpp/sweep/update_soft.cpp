@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/planted_bugs.h"
 #include "sweep/accept.h"
 #include "sweep/code_maps.h"
 
@@ -15,8 +16,8 @@ namespace {
 
 class SoftUpdater {
  public:
-  SoftUpdater(Ensemble& ensemble, const NormalLeaf& leaf, Workspace& work, Rng& rng)
-      : ensemble_(ensemble), leaf_(leaf), work_(work), rng_(rng), s_(work.soft) {}
+  SoftUpdater(Ensemble& ensemble, NormalLeaf& leaf, double sigma, Workspace& work, Rng& rng)
+      : ensemble_(ensemble), leaf_(leaf), sigma_(sigma), work_(work), rng_(rng), s_(work.soft) {}
 
   void run(SoftRows& rows, StopFlag stop) {
     for (std::size_t m = 0; m < ensemble_.trees.size(); ++m) {
@@ -29,6 +30,8 @@ class SoftUpdater {
                           replaces ? n_basis - 2 : n_basis, proposal.left_code, proposal.right_code,
                           ensemble_.residual.data(), ensemble_.weights()});
       if (stop.is_set()) return;
+      if (!ensemble_.tree_scales.empty() && !OBART_BUG(soft_tree_scale_unused))
+        leaf_.set(sigma_, ensemble_.leaf_sd_of(m));
       update(m, ensemble_.uses_data ? sums : nullptr);
       rows.soft_apply(s_.terms, ensemble_.residual.data(), m + 1 == ensemble_.trees.size());
     }
@@ -123,7 +126,8 @@ class SoftUpdater {
   }
 
   Ensemble& ensemble_;
-  const NormalLeaf& leaf_;
+  NormalLeaf& leaf_;
+  const double sigma_;
   Workspace& work_;
   Rng& rng_;
   SoftScratch& s_;
@@ -133,9 +137,9 @@ class SoftUpdater {
 
 }  // namespace
 
-void update_soft(Ensemble& ensemble, const NormalLeaf& leaf, Workspace& work, Rng& rng,
+void update_soft(Ensemble& ensemble, NormalLeaf& leaf, double sigma, Workspace& work, Rng& rng,
                  StopFlag stop) {
-  SoftUpdater(ensemble, leaf, work, rng).run(*ensemble.backend->soft_rows(), stop);
+  SoftUpdater(ensemble, leaf, sigma, work, rng).run(*ensemble.backend->soft_rows(), stop);
 }
 
 }  // namespace obart

@@ -5,7 +5,7 @@
 
 namespace obart {
 
-void update_soft(Ensemble& ensemble, const NormalLeaf& leaf, Workspace& work, Rng& rng,
+void update_soft(Ensemble& ensemble, NormalLeaf& leaf, double sigma, Workspace& work, Rng& rng,
                  StopFlag stop);
 
 }  // namespace obart

@@ -28,8 +28,8 @@ void merge(PruneCodes codes, const T& merged, FixedVector<T, N>& values) {
 template <class Leaf>
 class TreeUpdater {
  public:
-  TreeUpdater(Ensemble& ensemble, const Leaf& leaf, Workspace& work, Rng& rng)
-      : ensemble_(ensemble), leaf_(leaf), work_(work), rng_(rng) {
+  TreeUpdater(Ensemble& ensemble, Leaf& leaf, double sigma, Workspace& work, Rng& rng)
+      : ensemble_(ensemble), leaf_(leaf), sigma_(sigma), work_(work), rng_(rng) {
     if constexpr (Leaf::kKeepsDeviations) keeps_deviations_ = leaf.keeps_deviations();
   }
 
@@ -46,6 +46,8 @@ class TreeUpdater {
       ensemble_.trees[m].prefetch();
       const PassSums sums = backend.apply_and_sum(task);
       if (stop.is_set()) return;
+      if (!ensemble_.tree_scales.empty() && !OBART_BUG(tree_scale_unused))
+        leaf_.set(sigma_, ensemble_.leaf_sd_of(m));
       update(m, sums, task);
     }
     task.sum.code = nullptr;
@@ -218,7 +220,8 @@ class TreeUpdater {
   }
 
   Ensemble& ensemble_;
-  const Leaf& leaf_;
+  Leaf& leaf_;
+  const double sigma_;
   Workspace& work_;
   Rng& rng_;
   bool keeps_deviations_ = false;
@@ -239,11 +242,12 @@ void update_trees(Ensemble& ensemble, Workspace& work, double sigma, Rng& rng, S
       [&]<class Leaf>(Leaf& leaf) {
         leaf.set(sigma, ensemble.leaf_sd);
         if constexpr (std::is_same_v<Leaf, NormalLeaf>)
-          if (ensemble.settings.rules.soft) return update_soft(ensemble, leaf, work, rng, stop);
+          if (ensemble.settings.rules.soft)
+            return update_soft(ensemble, leaf, sigma, work, rng, stop);
         if constexpr (Leaf::kCombine == Combine::add)
           if (TreesBackend* backend = ensemble.backend->by_trees())
-            return update_elsewhere(ensemble, leaf, work, *backend, rng);
-        TreeUpdater updater(ensemble, leaf, work, rng);
+            return update_elsewhere(ensemble, leaf, sigma, work, *backend, rng);
+        TreeUpdater updater(ensemble, leaf, sigma, work, rng);
         updater.run(*ensemble.backend->by_pass(), stop);
       },
       ensemble.leaf_model);

@@ -63,7 +63,7 @@ inline double precision_of(const UpdateArgs& args, const UpdateShared& shared,
   double weight = weight_of_cell(args, shared, tree, cells.first);
   if (cells.second != CellPair::kNone)
     weight = weight + weight_of_cell(args, shared, tree, cells.second);
-  return weight * args.leaves.inv_sigma2 + args.leaves.inv_tau2;
+  return weight * args.leaves.inv_sigma2 + tree.task.inv_tau2;
 }
 
 // What does not depend on the residual. First logarithms: of precisions, and of the uniform number.
@@ -75,7 +75,7 @@ inline void find_logs(const UpdateArgs& args, UpdateShared& shared, const Shared
       return precision_of(args, shared, tree, cells_of_fit(tree.task, k));
     };
     const double above = tree.task.effect == TreeEffect::replace ? of_fit(2) * of_fit(3)
-                                                                 : args.leaves.inv_tau2 * of_fit(2);
+                                                                 : tree.task.inv_tau2 * of_fit(2);
     const double ratio = above / (of_fit(0) * of_fit(1));
     const double found = det_log(lane == 0 ? ratio : uniform_of(shared.words[0]));
     if (lane == 0) shared.gain[0] = OBART_BUG(card_gain_not_halved) ? found : 0.5 * found;
