@@ -51,7 +51,6 @@ double draw_rate(double a, double p, Rng& rng) {
 }  // namespace
 
 void LabelWeights::set(const double* weights) {
-  are_ones_ = std::all_of(weights, weights + given_.size(), [](double w) { return w == 1.0; });
   for (std::size_t row = 0; row < given_.size(); ++row) {
     const double weight = weights[row];
     if (!(weight > 0.0 && weight <= kLargestWeight))
@@ -64,6 +63,9 @@ void LabelWeights::set(const double* weights) {
     excess_[row] = is_whole ? 0.0 : n_own - weight;
     if (OBART_BUG(weighted_probit_excess_swapped) && !is_whole) excess_[row] = 1.0 - excess_[row];
   }
+  const bool are_equal = std::ranges::all_of(n_own_, [&](auto n) { return n == n_own_[0]; }) &&
+                         std::ranges::all_of(excess_, [](double excess) { return excess == 0.0; });
+  of_all_ = are_equal && !n_own_.empty() ? n_own_[0] : 0;
 }
 
 std::int64_t LabelWeights::draw_others(std::size_t row, double p, Rng& rng) const {

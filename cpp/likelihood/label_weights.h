@@ -23,7 +23,8 @@ class LabelWeights {
   void set(const double* weights);
 
   const float* given() const { return given_.data(); }
-  bool are_ones() const { return are_ones_; }
+  // The whole weight that all rows have, or 0.
+  std::int64_t of_all() const { return of_all_; }
   // How often the row is there with its label.
   std::int64_t n_own(std::size_t row) const { return n_own_[row]; }
   bool is_whole(std::size_t row) const { return excess_[row] == 0.0; }
@@ -31,7 +32,7 @@ class LabelWeights {
   std::int64_t draw_others(std::size_t row, double p, Rng& rng) const;
 
  private:
-  bool are_ones_ = true;
+  std::int64_t of_all_ = 1;
   std::vector<float> given_;  // by the user
   std::vector<std::int32_t> n_own_;
   std::vector<double> excess_;  // of n_own_ over the weight

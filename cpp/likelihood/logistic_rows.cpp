@@ -24,9 +24,16 @@ void LogisticRows::draw_block(Ensemble& ensemble, const Block& block, Rng& rng) 
     f[i] = fit(ensemble, block.first + i);
     psi[i] = block.offset[i] + f[i];
   }
-  if (weights_.are_ones()) {
-    std::fill_n(kappa, block.n, 0.5);
+  const std::int64_t n_of_all = weights_.of_all();
+  if (n_of_all > 0 && n_of_all <= Rng::kExactSum) {
+    // Draws of many rows are quicker than those of one after the other.
+    std::fill_n(kappa, block.n, 0.5 * static_cast<double>(n_of_all));
     polya_gamma(psi, block.n, omega, rng);
+    for (std::int64_t k = OBART_BUG(logistic_latent_missing) ? 2 : 1; k < n_of_all; ++k) {
+      double added[kBlockRows];
+      polya_gamma(psi, block.n, added, rng);
+      for (std::size_t i = 0; i < block.n; ++i) omega[i] += added[i];
+    }
   } else {
     for (std::size_t i = 0; i < block.n; ++i) {
       const Latent latent = draw_weighted(block.first + i, block.sign[i], psi[i], rng);
