@@ -85,10 +85,6 @@ def fit(
         Literal["auto", "number", "class", "ordered", "count", "survival"],
         typer.Option(help="What the target is; auto: a class if it is text or has two values."),
     ] = "auto",
-    task: Annotated[
-        Literal["auto", "regression", "classification"],
-        typer.Option(help="Older name of --outcome: number and class."),
-    ] = "auto",
     exposure: Annotated[
         str | None,
         typer.Option(help="The column with the exposures of counts, such as years observed."),
@@ -197,7 +193,7 @@ def fit(
         event,
         causal.TreatmentOptions(treatment, control, treatment_type, propensity),
     )
-    problem = fit_task.read_task(file, target, fit_task.chosen_outcome(outcome, task), choices)
+    problem = fit_task.read_task(file, target, outcome, choices)
     screen.show_words(problem.table_of_types())
     screen.say(problem.in_words())
     parameters = {

@@ -46,8 +46,6 @@ OUTCOMES: dict[str, type[ObliqueBART]] = {
 }
 # What such an outcome sets besides.
 OUTCOME_PARAMETERS: dict[str, dict[str, Any]] = {"ordered": {"ordered": True}}
-# By the value of --task, the older option.
-TASKS = {"auto": "auto", "regression": "number", "classification": "class"}
 
 TAKEN_AS = {
     "continuous": "continuous",
@@ -260,14 +258,6 @@ def _describe_numbers(
     if len(values) > 2 and (np.diff(values) == 1.0).all():
         words += ", increasing by 1: a row number?"
     return words, missing
-
-
-def chosen_outcome(outcome: str, task: str) -> str:
-    """Return what the outcome is: as said by --outcome, or by --task, the older option."""
-    by_task = TASKS[task]
-    if outcome != "auto" and by_task not in ("auto", outcome):
-        raise FileError(f"--task {task} and --outcome {outcome} contradict each other.")
-    return by_task if outcome == "auto" else outcome
 
 
 def survival_outcome(

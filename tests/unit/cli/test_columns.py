@@ -17,7 +17,7 @@ def test_categories_keep_their_type(tmp_path):
     rows = "\n".join(f"{'x' if i == 0 else i % 3},{i % 4},{i % 5}" for i in range(40))
     data.write_text(f"code,zip,y\n{rows}\n")
     path = tmp_path / "m.obart"
-    run("fit", data, "-t", "y", "-c", "zip", "-o", path, "--task", "regression", *QUICK)
+    run("fit", data, "-t", "y", "-c", "zip", "-o", path, "--outcome", "number", *QUICK)
     assert obliquebart.load(path)._fitted.encoding.kinds == ["categorical", "categorical"]
     run("predict", path, "-", stdin="zip,code\n1,2\n2,1\n")
 

@@ -21,7 +21,7 @@ MISTAKES = {
     "no such category": ("fit {data} -t y -c zz", "no column 'zz' (--categorical)"),
     "no such drop": ("fit {data} -t y -d zz", "no column 'zz' (--drop)"),
     "target dropped": ("fit {data} -t y -d y", "The target 'y' cannot be in"),
-    "text regression": ("fit {data} -t label --task regression", "contains text"),
+    "text regression": ("fit {data} -t label --outcome number", "contains text"),
     "unknown parameter": ("fit {data} -t y --set tau=1", "Unknown parameter 'tau'"),
     "no value": ("fit {data} -t y --set tau", "NAME=VALUE"),
     "bad value": ("fit {data} -t y --set k=-1", "k=-1"),
@@ -200,7 +200,7 @@ def test_doubtful_columns_and_mistaken_options(tmp_path):
 def test_warnings_are_shown_before_a_fit_and_when_it_fails(tmp_path):
     data = tmp_path / "many.csv"
     data.write_text("x,y\n" + "".join(f"{i},{i % 120}\n" for i in range(240)))
-    words = ["fit", data, "-t", "y", "--task", "classification", "-o", tmp_path / "m.obart"]
+    words = ["fit", data, "-t", "y", "--outcome", "class", "-o", tmp_path / "m.obart"]
     words += ["--set", "multiclass=one_vs_rest", "--max-seconds", "0.001"]
     result = run(*words, *QUICK, code=1)
     message = " ".join(result.stderr.split())

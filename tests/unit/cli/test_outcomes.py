@@ -15,7 +15,7 @@ def test_more_classes_and_numbers_as_labels(tmp_path):
     rows = "\n".join(f"{i % 7},{i % 5},{i % 3}" for i in range(60))
     data.write_text(f"a,b,c\n{rows}\n")
     path = tmp_path / "m.obart"
-    fit = run("fit", data, "-t", "c", "--task", "classification", "-o", path, *QUICK)
+    fit = run("fit", data, "-t", "c", "--outcome", "class", "-o", path, *QUICK)
     assert "least certain for class 2" in " ".join(fit.stdout.split())
     answer = rows_of(run("predict", path, data).stdout)
     assert list(answer[0]) == [*("prediction", "probability_0", "probability_1", "probability_2")]
@@ -31,7 +31,7 @@ def test_booleans_are_classes(tmp_path):
     answer = rows_of(run("predict", path, data).stdout)
     assert list(answer[0]) == ["prediction", "probability_False", "probability_True"]
     assert "accuracy" in run("summary", path, data).stdout
-    run("fit", data, "-t", "y", "--task", "regression", "-o", path, *QUICK)
+    run("fit", data, "-t", "y", "--outcome", "number", "-o", path, *QUICK)
 
 
 def test_rows_without_a_target_are_left_out(tmp_path):
@@ -94,7 +94,6 @@ def test_text_in_order(tmp_path):
 
 OUTCOME_ERRORS = {
     "exposure of numbers": ("--outcome number --exposure years", "--exposure is for counts"),
-    "contradiction": ("--outcome count --task classification", "contradict each other"),
     "unknown exposure": ("--outcome count --exposure months", "months"),
     "text as exposure": (
         "--outcome count --exposure region",
@@ -109,11 +108,3 @@ def test_outcomes_that_do_not_fit(claims, tmp_path, case):
     options, message = OUTCOME_ERRORS[case]
     words = ("fit", claims, "-t", "claims", "-o", tmp_path / "m.obart", *options.split())
     assert message in " ".join(run(*words, code=1).stderr.split())
-
-
-def test_outcome_is_another_name_of_task(claims, tmp_path):
-    for option in (("--outcome", "class"), ("--task", "classification")):
-        path = tmp_path / f"{option[1]}.obart"
-        run("fit", claims, "-t", "region", *option, "-o", path, "--seed", "1", *QUICK)
-    first, second = (tmp_path / f"{name}.obart" for name in ("class", "classification"))
-    assert first.read_bytes() == second.read_bytes()

@@ -83,10 +83,6 @@ MISTAKES = {
         "'days' cannot be the target",
     ),
     "event alone": ("fit {data} -t days --event dead", "--event requires --outcome survival"),
-    "both": (
-        "fit {data} -t days --outcome survival --event dead --task regression",
-        "contradict each other",
-    ),
     "not an event": ("fit {data} -t days --outcome survival --event a", "must be boolean"),
     "no events": (
         "fit {folder}/none.csv -t days --outcome survival --event dead",
