@@ -253,9 +253,8 @@ def show(results):
     ]
     unreadable = [result for result in results if "unreadable" in result]
     counts = Counter(fit["outcome"] for *_, fit in fits)
-    print(
-        f"\n{len(results)} tables, {len(unreadable)} unreadable, {len(fits)} fits: {dict(counts)}"
-    )
+    figures = ", ".join(f"{count} {outcome}" for outcome, count in counts.items())
+    print(f"\n{len(results)} tables, {len(unreadable)} unreadable, {len(fits)} fits: {figures}")
     for table, task, fit in fits:
         if fit["outcome"] not in ("good", "refused"):
             print(f"\nFAILED {table} {task} of {fit['target']}: {fit}")

@@ -214,11 +214,11 @@ def test_the_page(repository, tmp_path):
     path = tmp_path / "page.md"
     page.write(promises, known, Repository(repository), path)
     text = path.read_text()
-    assert "Of 5 promises 3 passed, 1 failed, 1 were not run." in text
+    assert "Of 5 promises, 3 passed, 1 failed and 1 was not run." in text
     lines = {match[1]: match[0] for match in re.finditer(r"^\| \*\*(\w+)\*\*.*$", text, re.M)}
     assert f"| passed | 12 of 12 | 2 min | 2030-01-02, `{now.commit[:8]}` |" in lines["good"]
     assert "| **failed** | 1 \\| 2 |" in lines["bad"]
-    assert "`01234567`, older than this page" in lines["old"]
+    assert "`01234567`, an earlier commit" in lines["old"]
     assert "with uncommitted changes" in lines["dirty"]
     assert "| not run |" in lines["new"]
     assert "- a machine" in text
