@@ -24,6 +24,7 @@ import multiprocessing
 import os
 import time
 import warnings
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -98,10 +99,7 @@ def measure(task: tuple[Path, str, str, float]) -> dict[str, Any] | None:
         return None
     dataset = Library(data).load(name)
     problem = dataset.problem(0)
-    X, y = problem.train.with_codes(), problem.y_train
-    held_out = np.random.default_rng(0).permutation(len(y)) % 4 == 0
-    is_regression = dataset.task == "regression"
-    estimator: Any = ObliqueBARTRegressor if is_regression else ObliqueBARTClassifier
+    held_out = np.random.default_rng(0).permutation(len(problem.y_train)) % 4 == 0
     more = {
         "default": {},
         "long": LONG,
@@ -109,25 +107,32 @@ def measure(task: tuple[Path, str, str, float]) -> dict[str, Any] | None:
         "soft": {"soft": True},
         "hard": {"soft": False},
     }
-    model = estimator(
-        random_state=0,
-        n_jobs=1,
-        categorical_features=problem.train.categorical or None,
-        **more[fit],
-    )
+    return {"set": name, "fit": fit, **fitted(dataset.task, problem, held_out, more[fit])}
+
+
+def fitted(
+    task: str, problem: Any, held_out: np.ndarray, parameters: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Fit the training rows that are not held out; return how it ended, and its scores."""
+    X, y = problem.train.with_codes(), problem.y_train
+    estimator: Any = ObliqueBARTRegressor if task == "regression" else ObliqueBARTClassifier
+    categorical = problem.train.categorical or None
+    model = estimator(random_state=0, n_jobs=1, categorical_features=categorical, **parameters)
     start = time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X[~held_out], y[~held_out])
     seconds = time.process_time() - start
+    sizes = {"n": int((~held_out).sum()), "seconds": round(seconds, 2)}
+    return sizes | scores(model, X, y, held_out)
+
+
+def scores(model: Any, X: np.ndarray, y: np.ndarray, held_out: np.ndarray) -> dict[str, Any]:
+    """Return how a fit ended, and how well it predicts the rows that were held out."""
     posterior = model._fitted.posteriors[0]
     f = posterior.predict(X[held_out])
     found = judge(posterior, f)
-    line = {
-        "set": name,
-        "fit": fit,
-        "n": int((~held_out).sum()),
-        "seconds": round(seconds, 2),
+    ending = {
         "n_sweeps": posterior.schedule.n_sweeps,
         "is_soft": model.soft_,
         "tier": examine(posterior, model._fitted.training.table).convergence.tier,
@@ -137,9 +142,9 @@ def measure(task: tuple[Path, str, str, float]) -> dict[str, Any] | None:
         "ess": effective_size(f.reshape(posterior.n_chains, posterior.n_draws, -1)),
         "df": float(posterior.settings.get("more", {}).get("df", math.inf)),
     }
-    if is_regression:
-        return line | regression_scores(model, X[held_out], y[held_out], f, y[~held_out])
-    return line | classification_scores(model, X[held_out], y[held_out])
+    if isinstance(model, ObliqueBARTRegressor):
+        return ending | regression_scores(model, X[held_out], y[held_out], f, y[~held_out])
+    return ending | classification_scores(model, X[held_out], y[held_out])
 
 
 def judge(posterior: Any, f: np.ndarray) -> Any:

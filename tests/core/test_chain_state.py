@@ -18,6 +18,8 @@ MODELS: dict[str, dict[str, Any]] = {
     "paper": {"min_samples_leaf": 0},
     "a theta for each column": {"theta_by_column": True, "theta_a": 2.0, **MOVES},
     "axis": {"axis_rules": True},
+    "scales of trees": {"tree_df": 2.0, "leaf_sd_fixed": False, **MOVES},
+    "scales of trees, soft": {"tree_df": 2.0, "soft": True},
     "probit": {"likelihood": "probit", "leaf_sd_fixed": False},
     "weighted_probit": {"likelihood": "weighted_probit", "leaf_sd_fixed": False},
     "logit": {"likelihood": "logit", "leaf_sd_fixed": False},
@@ -113,6 +115,11 @@ def test_a_state_goes_round_bit_for_bit(name):
     for e in range(n_ensembles):
         assert_same(other.draws_of(e).to_arrays(), chain.draws_of(e).to_arrays())
     assert other.check() == []
+
+
+def test_soft_rules_need_rows_that_a_backend_can_share():
+    with pytest.raises(ValueError, match=r"soft rules .* run on the CPU only"):
+        maker(soft=True, backend="plain_card")()
 
 
 def one_rule(state: State, kinds: list[int], words: list[list[int]]) -> State:
@@ -269,6 +276,22 @@ TOO_LARGE = {
     "outputs": ("oblique", [1e16, -1e16]),
     "level.0": ("causal_gaussian", [1e16, -1e16]),
 }
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, np.nan, 1e-51, 1e51])
+def test_scales_of_trees_must_be_scales(value):
+    chain = maker(**MODELS["scales of trees"])()
+    chain.sweep(20)
+    state = chain.state()
+    assert len(state["tree_scales"]) == N_TREES
+    assert len(np.unique(state["tree_scales"])) == N_TREES
+    with pytest.raises(ValueError, match="tree_scales is"):
+        chain.set_state(with_one("tree_scales", value)(state))
+    with pytest.raises(ValueError, match="tree_scales has the wrong length"):
+        chain.set_state(shortened("tree_scales")(state))
+    with pytest.raises(ValueError, match="one for each tree"):
+        chain.set_tree_scales([1.0])
+    assert_same(chain.state(), state)
 
 
 @pytest.mark.parametrize("name", TOO_LARGE)

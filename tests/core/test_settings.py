@@ -20,6 +20,7 @@ BOUNDS = {
     "leaf_sd": ([TINY, 1e299], [0.0, 1e300, np.nan], "leaf_sd must be positive"),
     "leaf_shape": ([TINY], [0.0, np.nan], "leaf_shape and leaf_rate must be positive"),
     "leaf_rate": ([TINY], [0.0, np.nan], "leaf_shape and leaf_rate must be positive"),
+    "tree_df": ([0.0, 0.1, 999_999.0], [-0.1, 0.09, 1e6, np.nan], "tree_df must be 0 or"),
     "output_correlation": ([-BELOW_1, BELOW_1], [-1.0, 1.0, np.nan], "output_correlation must"),
     "theta": ([0.0, 1.0], [-TINY, 1.0 + 1e-15, np.nan], "theta must be in"),
     "theta_a": ([TINY], [0.0, np.nan], "theta_a, theta_b must be positive"),
@@ -59,6 +60,12 @@ def test_soft_rules_need_a_width():
         make_settings(soft=False, width_scale=width).verify()
         with pytest.raises(ValueError, match="width_scale"):
             make_settings(soft=True, width_scale=width).verify()
+
+
+def test_scales_of_trees_go_with_normal_leaves():
+    make_settings(leaf_model="precision").verify()
+    with pytest.raises(ValueError, match="tree_df goes with normal leaves"):
+        make_settings(leaf_model="precision", tree_df=2.0).verify()
 
 
 def test_what_is_fixed_needs_no_prior():

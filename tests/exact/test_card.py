@@ -78,14 +78,23 @@ def test_the_device_reaches_the_engine(monkeypatch):
 
 
 @every_card
-@pytest.mark.parametrize("name", ["default", "large table", "large table, weights", "two classes"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("default", "large table", "large table, weights", "two classes"),
+        "scales of trees, large table",
+    ],
+)
 def test_chains_side_by_side(name, card, monkeypatch):
     use(card, monkeypatch)
     assert recorded.found(name, n_jobs=2) == RECORD[name]
 
 
 @every_card
-@pytest.mark.parametrize("name", ["weights", "Student's t", "two classes", "varying noise"])
+@pytest.mark.parametrize(
+    "name",
+    ["weights", "Student's t", "two classes", "varying noise", "scales of trees, weights"],
+)
 @pytest.mark.parametrize("starts_on_card", [True, False])
 def test_a_fit_goes_on_elsewhere(name, starts_on_card, card, monkeypatch, tmp_path):
     first, second = (card, CPU) if starts_on_card else (CPU, card)

@@ -117,9 +117,12 @@ ONE_LEAF = {
     "two labels that disagree": ([1, 0], None, [2.0], [0.4]),
     "far out": ([1] * 40, None, [8.0], [-6.0]),
     "weights": ([1, 0, 1], [0.3, 2.5, 1.0], [3.0], [0.5]),
+    "votes": ([1, 0, 1], [3.0, 3.0, 3.0], [3.0], [0.5]),
+    "votes of whose latents only the sum is drawn": ([1, 0, 0], [600.0] * 3, [1.0], [0.5]),
     "many latents of a label": ([1, 0], [50.5, 30.25], [2.0], [0.5]),
     "three classes": ([0, 0, 1, 2], None, [2.0, 1.0, 1.5], [0.2, -1.0, 0.4]),
     "a class without rows": ([0, 0, 1], None, [1.0, 2.0, 2.0], [0.0, 0.5, -2.0]),
+    "three classes, votes": ([0, 1, 2, 0], [5.0] * 4, [1.5, 1.0, 2.0], [0.0, 0.3, -0.3]),
     "three classes, weights": ([0, 1, 2], [0.4, 1.7, 3.0], [1.5, 1.5, 2.0], [0.0, 0.3, -0.3]),
 }
 

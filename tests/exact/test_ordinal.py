@@ -18,20 +18,14 @@ from obliquebart import _core
 
 
 class Ordinal(outcomes.Case):
-    def __init__(self, name, table, n_classes, *, concentration=1.0, leaf_sd=(3.0, 1.0), n_trees=2):
+    def __init__(self, name, table, n_classes, *, concentration=1.0, **prior):
         self.name, self.table, self._n_classes = name, table, n_classes
-        self._concentration, self._leaf_sd, self._n_trees = concentration, leaf_sd, n_trees
+        self._concentration = concentration
+        self._prior = {"leaf_sd": (3.0, 1.0), "n_trees": 2, **prior}
         self.scales = tuple(f"cut.{k}" for k in range(1, n_classes))
 
     def settings(self):
-        prior = Prior(
-            n_trees=self._n_trees,
-            alpha=0.8,
-            beta=1.0,
-            theta=(3.0, 4.0),
-            sigma=1.0,
-            leaf_sd=self._leaf_sd,
-        )
+        prior = Prior(alpha=0.8, beta=1.0, theta=(3.0, 4.0), sigma=1.0, **self._prior)
         more = {"n_classes": float(self._n_classes), "concentration": self._concentration}
         return core.settings(prior, likelihood="ordinal", more=more, **core.MOVES)
 
@@ -59,6 +53,7 @@ class Ordinal(outcomes.Case):
 CASES = [
     Ordinal("three classes", make_table(12, 2, (3,)), 3),
     Ordinal("five classes, no joint scale", make_table(15, 2), 5, concentration=3.0, leaf_sd=0.7),
+    Ordinal("scales of trees", make_table(12, 2, (3,)), 3, leaf_sd=0.6, tree_df=3.0),
     Ordinal("rare classes", make_table(12, 2, (2,), missing=0.2), 4, concentration=0.5, n_trees=5),
 ]
 

@@ -54,19 +54,20 @@ def core_prior_sample(setup: Setup, n_draws: int, seed: int) -> Sample:
     """The core's own simulator."""
     data, settings = core.data(setup.table), setup.settings()
     kept = None
-    theta, weights, (sigma, leaf_sd) = [], [], np.zeros((2, n_draws))
+    theta, weights, tree_scales, (sigma, leaf_sd) = [], [], [], np.zeros((2, n_draws))
     for i in range(n_draws):
         one, scales = _core.draw_prior(data, settings, seed, i)
         sigma[i], leaf_sd[i] = scales["sigma"], scales["leaf_sd"]
         theta.append(scales["theta"])
         weights.append(scales["direction_weights"])
+        tree_scales.append(scales["tree_scales"])
         if kept is None:
             kept = one
         else:
             kept.append(one)
     arrays = kept.to_arrays()
-    theta, weights = np.array(theta), np.array(weights)
-    return Sample(arrays, theta, sigma, leaf_sd, n_draws, n_draws, weights)
+    theta, weights, tree_scales = np.array(theta), np.array(weights), np.array(tree_scales)
+    return Sample(arrays, theta, sigma, leaf_sd, tree_scales, n_draws, n_draws, weights)
 
 
 def core_prior_p_values(setup: Setup, n_draws: int, n_reference: int, seed: int):

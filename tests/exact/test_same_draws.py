@@ -97,8 +97,18 @@ SOFT = {
     ),
     "soft patches": ({"soft": True, "directions": Patch((4, 5))}, numbers(150, 20), None),
     "soft, large table": ({"soft": True, "n_trees": 5}, numbers(40_000, 3), None),
+    "soft, scales of trees": ({"soft": True, "tree_df": 2.0}, X, WEIGHTS),
 }
 REGRESSIONS |= SOFT
+REGRESSIONS |= {
+    "scales of trees": ({"tree_df": 2.0, "soft": False}, X, None),
+    "scales of trees, weights": (
+        {"tree_df": 4.0, "leaf_sd": 0.4, **LEVELS},
+        with_levels(with_missing(X), 2, 5),
+        WEIGHTS,
+    ),
+    "scales of trees, large table": ({"tree_df": 2.0, "n_trees": 5}, numbers(40_000, 3), None),
+}
 REGRESSIONS |= {
     "patches": ({"directions": Patch((4, 5))}, numbers(150, 20), None),
     "patches, paper": ({"prior": "paper", "directions": Patch(20)}, numbers(150, 20), None),
@@ -387,6 +397,7 @@ def test_draws_are_those_recorded(name):
         *("default", "large table", "two classes", "estimated noise", "chosen rules"),
         "Student's t, large table",
         *("mixture", "patches, large table", "soft", "soft, large table"),
+        *("scales of trees, large table", "soft, scales of trees"),
         *("counts", "counts, large table", "softmax, large table"),
         *("learned tails, large table", "ordered classes, large table"),
         "varying noise, large table",
@@ -402,6 +413,7 @@ def test_threads_make_no_difference(name):
     [
         *("weights", "two classes", "large table", "Student's t, weights", "weighted labels"),
         *("patches", "mixture", "soft, missing, weights", "soft joint classes"),
+        *("scales of trees, weights", "soft, scales of trees"),
         *("counts", "counts, poisson"),
         *("learned tails", "learned tails, weights", "ordered classes"),
         *("varying noise", "varying noise, weights", "joint classes"),
@@ -430,6 +442,7 @@ def test_instruction_sets_make_no_difference(simd):
     names += ["learned tails, large table", "ordered classes, large table"]
     names += ["log-normal times, large table", "log-logistic times"]
     names += ["varying noise, weights", "varying noise, large table", "joint classes"]
+    names += ["scales of trees, weights", "scales of trees, large table"]
     names += [*EFFECTS, *SOFT_NAMES]
     script = f"import test_same_draws as t\nprint(*(t.found(n) for n in {names}))"
     folders = [Path(__file__).parent, Path(__file__).parents[1]]

@@ -103,6 +103,18 @@ SHORT = [
         more=MOVES,
     ),
     Setup(
+        "scales of trees, weighted, all moves, leaf_sd sampled",
+        make_table(25, 2, (3,)),
+        soft(3, 0.8, 1.0, theta=(4.0, 4.0), leaf_sd=LEAF_SD, tree_df=3.0),
+        weighted=True,
+        more=MOVES,
+    ),
+    Setup(
+        "scales of trees, two columns",
+        make_table(12, 2),
+        soft(2, 0.7, 1.0, theta=(1.5, 1.5), tree_df=4.0),
+    ),
+    Setup(
         "Student's t, five trees, weighted",
         make_table(25, 2, (3,)),
         soft(5, 0.6, 1.0, theta=(4.0, 4.0), leaf_sd=LEAF_SD),

@@ -317,6 +317,7 @@ OTHERS = {
     "alpha": (lambda *data: data, {"alpha": 0.5}, "made with alpha=0.95, not 0.5"),
     "n_trees": (lambda *data: data, {"n_trees": 9}, "made with n_trees=8, not 9"),
     "soft": (lambda *data: data, {"soft": False}, "made with soft='auto', not False"),
+    "tree_df": (lambda *data: data, {"tree_df": 2.0}, "made with tree_df=None, not 2.0"),
     "noise_df": (lambda *data: data, {"noise_df": math.inf}, "made with noise_df=None, not 'inf'"),
     "noise": (lambda *data: data, {"noise": "student_t"}, "noise='constant', not 'student_t'"),
     "sigma": (lambda *data: data, {"sigma": 1.0}, "made with sigma=None, not 1.0"),

@@ -64,8 +64,9 @@ def put(place, value):
 
 
 REGRESSOR, CLASSIFIER = small_files.small_regressor, small_files.small_classifier
-SOFT = small_files.small_soft
+SOFT, SCALES = small_files.small_soft, small_files.small_scales
 WIDTH = "posterior.0.draws.width"
+TREE_SCALES = "posterior.0.state.1.tree_scales"
 FIRST = ("posteriors", 0)
 PRIOR = (*FIRST, "prior")
 HEADERS = {
@@ -112,6 +113,11 @@ HEADERS = {
     "soft after all": (REGRESSOR, (*PRIOR, "soft"), lambda _: True, "its prior is not allowed"),
     "scale of widths": (SOFT, (*PRIOR, "width_scale"), 0.0, "its prior is not allowed"),
     "soft parameter": (SOFT, ("parameters", "soft"), "yes", "a parameter that is not allowed"),
+    "type of tree_df": (SCALES, (*PRIOR, "tree_df"), 2, "'tree_df' in its header is not of type"),
+    "tree_df": (SCALES, (*PRIOR, "tree_df"), -2.0, "its prior is not allowed"),
+    "alike after all": (SCALES, (*PRIOR, "tree_df"), 0.0, "tree_scales"),
+    "scales after all": (REGRESSOR, (*PRIOR, "tree_df"), lambda _: 2.0, "tree_scales"),
+    "tree_df parameter": (SCALES, ("parameters", "tree_df"), "2", "parameter that is not allowed"),
     "ensembles": (REGRESSOR, (*PRIOR, "ensembles"), lambda _: [1], "ensembles cannot be read"),
     "ensemble": (
         small_files.small_causal,
@@ -208,6 +214,10 @@ ARRAYS = {
     "too few widths": (SOFT, WIDTH, lambda a: a[:-1], "width"),
     "no widths": (SOFT, WIDTH, lambda a: a[:0], "width must have"),
     "double widths": (SOFT, WIDTH, lambda a: a.astype(np.float64), "width"),
+    "scale of zero": (SCALES, TREE_SCALES, put(1, 0.0), "tree_scales is out of range"),
+    "scale that is no number": (SCALES, TREE_SCALES, put(0, np.nan), "tree_scales is not finite"),
+    "too few scales": (SCALES, TREE_SCALES, lambda a: a[:-1], "tree_scales has the wrong length"),
+    "too many scales": (SCALES, TREE_SCALES, lambda a: np.tile(a, 2), "tree_scales has the wrong"),
     "trees": (
         REGRESSOR,
         "posterior.0.draws.is_new",

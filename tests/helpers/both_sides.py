@@ -15,6 +15,7 @@ from obliquebart.cli import app
 from obliquebart.estimators import BY_TASK
 
 MAX_CLASSES = 5
+OUTCOMES = {"regression": "number", "classification": "class"}
 SIZES = {"n_trees": 10, "n_burn": 20, "n_draws": 20, "n_chains": 1}
 
 
@@ -57,7 +58,7 @@ def command(*words: object) -> None:
 def fit_by_command(task: Task, path: Path) -> None:
     sizes = [f"--{name.replace('_', '-')}={value}" for name, value in SIZES.items()]
     command(
-        *("fit", task.path, "-t", task.target, "--task", task.kind, "-o", path, "-q"),
+        *("fit", task.path, "-t", task.target, "--outcome", OUTCOMES[task.kind], "-o", path, "-q"),
         *(*sizes, "--seed", 1, "-j", 1),
     )
 

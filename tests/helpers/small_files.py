@@ -39,6 +39,10 @@ def small_soft() -> ObliqueBARTRegressor:
     return small_regressor(soft=True)
 
 
+def small_scales() -> ObliqueBARTRegressor:
+    return small_regressor(soft=True, tree_df=2.0)
+
+
 def small_classifier(**parameters: Any) -> ObliqueBARTClassifier:
     X, y = small_table()
     labels = np.array(["no", "yes"])[(y > np.median(y)).astype(int)]

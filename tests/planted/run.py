@@ -57,6 +57,13 @@ TESTS = {
             "Student's t, five trees, both kinds, weighted, leaf_sd sampled",
         ],
     ),
+    "scales of trees": (
+        "tests/exact/test_prior_invariance.py::test_sweeps_keep_the_prior",
+        [
+            "scales of trees, both kinds, weighted",
+            "scales of trees, heavy tails, leaf_sd sampled",
+        ],
+    ),
     "directions": (
         "tests/exact/test_directions.py::test_sweeps_keep_the_prior",
         ["a line", "a smooth plane", "edges", "signs", "a mixture"],
@@ -74,6 +81,7 @@ TESTS = {
         [
             *("two columns", "perturb: two columns", "change: two columns and a category"),
             "five trees, both kinds, weighted, all moves",
+            "scales of trees, two columns",
         ],
     ),
     "prior of soft rules": (
@@ -90,7 +98,7 @@ TESTS = {
     ),
     "ordered classes": (
         "tests/exact/test_ordinal.py::test_sweeps_keep_the_prior",
-        ["three classes", "five classes, no joint scale"],
+        ["three classes", "five classes, no joint scale", "scales of trees"],
     ),
     "learned tails": (
         "tests/exact/test_learned_t.py::test_sweeps_keep_the_prior",
@@ -102,7 +110,7 @@ TESTS = {
     ),
     "one leaf": (
         "tests/exact/test_classes.py::test_the_posterior_of_outputs",
-        ["two labels that disagree", "weights", "three classes"],
+        ["two labels that disagree", "weights", "votes", "three classes"],
     ),
     "varying noise": (
         "tests/exact/test_varying_noise.py::test_sweeps_keep_the_prior",
@@ -165,6 +173,7 @@ TESTS = {
         [
             *("default-plain", "weights-plain", "missing-plain", "categories-plain"),
             *("large table-plain", "large table, weights-plain", "logit-plain"),
+            "scales of trees-plain",
         ],
     ),
     "chains of a card": (
@@ -183,6 +192,7 @@ OWN_TESTS = {
         "widths",
         "one soft rule",
     ),
+    ("tree_scale_", "leaf_sd_without_"): ("scales of trees",),
     ("gamma_", "precision_", "varying_"): ("varying noise",),
     ("t_height_", "t_prior_", "t_sigma_"): ("learned tails",),
     ("ordinal_",): ("ordered classes",),

@@ -386,6 +386,10 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
                     f"The chains can only continue with feature_scaling={old.feature_scaling!r}, "
                     f"as in fit, not {new.feature_scaling!r}."
                 )
+            if "votes" in self.get_params(deep=False):
+                other = [
+                    name.replace("sample_weight", "sample_weight times votes") for name in other
+                ]
             raise ValueError(
                 "The chains can only continue with the training data of fit, but "
                 f"{' and '.join(other)} {'differs' if len(other) == 1 else 'differ'}."

@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart.estimators.arguments import RandomState
+from obliquebart.estimators.arguments import RandomState, ReadData
 from obliquebart.estimators.base import ObliqueBART
 from obliquebart.estimators.documentation import with_shared_parameters
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.explain.evaluation import class_codes
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
+from obliquebart.likelihood.labels import with_votes
 from obliquebart.likelihood.ordinal import Ordinal
 from obliquebart.likelihood.softmax import Softmax
 from obliquebart.model.class_weight import ClassWeight, check_class_weight, class_weights
@@ -76,7 +77,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     leaf_sd : float or None
         A number fixes the prior standard deviation of a leaf output on the scale of the link. None
         samples it, with prior mode 3 / (k sqrt(n_trees)), or 5 / (k sqrt(n_trees)) if f is
-        logistic; "paper" fixes it there.
+        logistic; `prior="paper"` fixes it there.
     ordered : bool, "auto" or list of labels
         Whether the classes have an order, such as grades. A list gives the labels in their order.
         "auto": ordered if y is an ordered categorical (of pandas, or an Enum of polars), in its
@@ -87,6 +88,11 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         from a dictionary have weight 1. "balanced" gives a class with n_k of the n training rows
         (or of their total weight) the weight n / (n_classes n_k), so that all classes count as
         equally frequent. See Notes.
+    votes : int
+        How many times each label counts, as if that many people had labelled the row independently
+        and agreed. 1: other labels were possible. More: labels are certain, as those of images
+        often are, and probabilities are less cautious. With more than 1, `leaf_sd=None` fixes it
+        at its prior mode. Not with ordered classes. See ``docs/howto/certain-labels.md``.
 
     Attributes
     ----------
@@ -128,7 +134,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
 
     `class_weight` changes the base rates, or the costs of errors, but not the posterior. The fit
     uses all rows unchanged. `predict`, `predict_proba`, `predict_interval` and `predict_quantile`
-    then multiply every draw of the probabilities by the weights and normalise it. That is exact
+    then multiply every draw of the probabilities by the weights and normalise it; `log_score` is of
+    these probabilities. That is exact
     if the class frequencies of new data differ from those in training by these factors, and no
     information is lost. Weights in the likelihood (`sample_weight`) would act as if there were
     more or fewer rows. `posterior_` and everything computed from it ignore class weights.
@@ -173,6 +180,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         min_samples_leaf: int | None = DEFAULTS.min_samples_leaf,
         ordered: bool | Literal["auto"] | Sequence[Any] = "auto",
         class_weight: ClassWeight = None,
+        votes: int = DEFAULTS.votes,
         categorical_features: Any = CATEGORICAL_FEATURES,
         dates: Literal["auto"] | None = DATES,
         feature_scaling: str | None = DEFAULTS.feature_scaling,
@@ -223,6 +231,15 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         check_choice("link", self.link, LINKS)
         check_choice("multiclass", self.multiclass, MULTICLASS)
         return super()._checked_parameters()
+
+    def _read(
+        self, parameters: CheckedHyperparameters, X: Any, y: Any, sample_weight: Any
+    ) -> ReadData:
+        read = super()._read(parameters, X, y, sample_weight)
+        if parameters.votes == 1:
+            return read
+        outcome = with_votes(read.problem.outcome, parameters.votes)
+        return read._replace(problem=read.problem._replace(outcome=outcome))
 
     def _class_weights(self, outcome: Outcome) -> FloatArray | None:
         return class_weights(check_class_weight(self.class_weight), outcome)

@@ -64,7 +64,7 @@ class ObliqueBARTCountRegressor(PredictingCounts, RegressorMixin, ObliqueBART):
         A number fixes the prior standard deviation of what a leaf adds to f. None samples it, with
         prior mode (2 / k) s / sqrt(n_trees). Here s is the standard deviation of
         log((y + 1/2) / (mean + 1/2)), where the mean is that of a constant rate, limited to the
-        range 0.5 to 1.5; "paper" fixes it there.
+        range 0.5 to 1.5; `prior="paper"` fixes it there.
 
     Attributes
     ----------

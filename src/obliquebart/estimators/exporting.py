@@ -35,7 +35,8 @@ class Exporting(ABC):
         labels as coordinates. p contains the probabilities of `predict_proba`. Ordered classes have
         one f, and the cuts between them. Outcomes are class indices in the order of `classes_`;
         with two classes, 0 and 1. The log likelihood is that of the posterior, which does not
-        depend on `class_weight`.
+        depend on `class_weight`; for one with `votes`, pass them times the weights of `fit` as
+        `sample_weight`.
 
         Parameters
         ----------

@@ -54,6 +54,13 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
         A number fixes the prior standard deviation of a leaf output, in the units of y. None
         samples it, with prior mode (2 / k) min(range(y) / 4, sd(y)) / sqrt(n_trees); "paper"
         fixes it at range(y) / (2 k sqrt(n_trees)).
+    tree_df : float or None
+        With None, the outputs of all trees have the same prior standard deviation. A number, such
+        as 2, gives each tree a scale of its own, so that its outputs are jointly Student's t with
+        so many degrees of freedom: a few trees may have large effects while the others stay small.
+        It suits sharp signals and heavy tails, but chains take longer to agree. `leaf_sd`
+        is then what their scales are multiplied with; its prior mode is df / (df + 1) of that
+        above. Not with prior="paper". See ``docs/howto/sharp-signals.md``.
 
     Attributes
     ----------
@@ -116,6 +123,7 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
         directions: Any = DEFAULTS.directions,
         soft: bool | Literal["auto"] = SOFT_NUMBERS,
+        tree_df: float | None = DEFAULTS.tree_df,
         alpha: float = DEFAULTS.alpha,
         beta: float = DEFAULTS.beta,
         k: float = DEFAULTS.k,

@@ -91,7 +91,8 @@ class Running(Judging):
         if options.limit is None:
             n_trees = n_trees_in_all(settings[0])
             is_soft = has_soft_rules(settings[0])
-            cost = SweepCost(problem.table.n_rows, n_trees, n_posteriors, is_soft)
+            n_latents = (parameters.votes - 1) * settings[0].n_ensembles
+            cost = SweepCost(problem.table.n_rows, n_trees, n_posteriors, is_soft, n_latents)
         runs = self._run(problem, requests, length.max_sweeps(cost), options.limit)
         posteriors = equal_posteriors(
             [

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from sklearn.utils.validation import check_is_fitted
 
 from obliquebart.estimators.fitted import Fitted
+from obliquebart.model.parameters import BEFORE
 
 Self = TypeVar("Self", bound="Savable")
 
@@ -81,7 +82,7 @@ class Savable(ABC):
         data = state.pop("_model_file", None)
         if data is not None:
             self._set_fitted(model_reader.read_model(data).fitted)
-        if "soft" in type(self)._get_param_names():  # type: ignore[attr-defined]
-            state.setdefault("soft", False)  # pickles may be older than soft rules
+        names = type(self)._get_param_names()  # type: ignore[attr-defined]
+        state = {name: BEFORE[name] for name in BEFORE if name in names} | state
         # Last, because `_set_fitted` clears cached results.
         super().__setstate__(state)  # type: ignore[misc]

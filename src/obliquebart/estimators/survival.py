@@ -77,7 +77,8 @@ class ObliqueBARTSurvival(Simulating, ObliqueBART):
         A number fixes the scale of e, in the units of log T; None samples it.
     leaf_sd : float or None
         A number fixes the prior standard deviation of a leaf output, in the units of log T. None
-        samples it, with prior mode (2 / k) sd(log T) / sqrt(n_trees); "paper" fixes it there.
+        samples it, with prior mode (2 / k) sd(log T) / sqrt(n_trees); `prior="paper"` fixes
+        it there.
 
     Attributes
     ----------

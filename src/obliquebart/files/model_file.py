@@ -1,6 +1,6 @@
 """Model files: write a fitted model, and load it again.
 
-A file of schema 8 is a container (`container.py`) whose header has, besides `format`, `schema` and
+A file of schema 9 is a container (`container.py`) whose header has, besides `format`, `schema` and
 `version`:
 
 - `estimator`, `parameters`: the class and its constructor's arguments;
@@ -28,8 +28,8 @@ of every schema stay loadable, and the tests have a file of each. Schema 1 lacks
 prior, which then have their defaults; schema 2 calls `scale_jointly` by another name; schema 3 has
 `n_thin` among the parameters only; schema 4 has the draws as they are in memory, no `n_burn` and
 no weights of classes; schema 5 has no `likelihood` and one ensemble per posterior; schema 6 has no
-`design` and no `directions`; schema 7 has no soft rules, and models without them are still written
-in it.
+`design` and no `directions`; schema 8 has no scales of trees, and schema 7 no soft rules
+either; models without them are still written in these.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from obliquebart.files.chains import add_draws, add_state
 from obliquebart.files.container import Contents, new_header, pack, read_file, write_file
 from obliquebart.files.design import design_header
 from obliquebart.files.model_reader import (
+    ALIKE_SCHEMA,
     FORMAT,
     HARD_SCHEMA,
     LABEL_DTYPE,
@@ -59,6 +60,7 @@ from obliquebart.files.model_reader import (
 )
 from obliquebart.files.plain import number_of, to_plain
 from obliquebart.model.directions import from_state
+from obliquebart.model.parameters import BEFORE
 from obliquebart.posterior.packing import pack_draws
 from obliquebart.posterior.posterior import Posterior
 from obliquebart.table import Encoding
@@ -120,9 +122,8 @@ def _new_estimator(stored: StoredModel) -> Any:
     kind = ESTIMATORS[stored.fitted.estimator]
     parameters = dict(stored.parameters)
     names = set(kind._get_param_names())
-    if "soft" in names:
-        # Left out of files of hard rules, which older versions can read.
-        parameters.setdefault("soft", False)
+    # They are left out of files that older versions can read.
+    parameters = {name: BEFORE[name] for name in BEFORE if name in names} | parameters
     unknown = set(parameters) - names
     if unknown:
         raise ModelFileError(f"it has a parameter {min(unknown)!r} that {kind.__name__} has not")
@@ -178,12 +179,19 @@ def to_bytes(
             "sample_more first, or leave them out."
         )
     arrays: Arrays = {}
+    has_scales = parameters.get("tree_df") is not None or any(
+        one.has_tree_scales for one in fitted.posteriors
+    )
     is_soft = bool(parameters.get("soft")) or any(one.is_soft for one in fitted.posteriors)
-    if not is_soft:
-        # Older versions do not know the parameter.
-        parameters = {name: value for name, value in parameters.items() if name != "soft"}
+    # Older versions do not know the parameters.
+    is_known = {
+        "tree_df": has_scales,
+        "soft": has_scales or is_soft,
+        "votes": parameters.get("votes") != BEFORE["votes"],
+    }
+    parameters = {name: value for name, value in parameters.items() if is_known.get(name, True)}
     header = {
-        **new_header(FORMAT, SCHEMA if is_soft else HARD_SCHEMA),
+        **new_header(FORMAT, SCHEMA if has_scales else ALIKE_SCHEMA if is_soft else HARD_SCHEMA),
         "estimator": fitted.estimator,
         "parameters": parameters,
         "encoding": _encoding_header(_all_columns(fitted), arrays),

@@ -31,8 +31,10 @@ from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.levels import LevelTable
 
 FORMAT = "obliquebart model"
-SCHEMA = 8
-# Of models whose rules are hard, which older versions can read too.
+SCHEMA = 9
+# Of models without scales of trees, and of those whose rules are hard besides, which older versions
+# can read too.
+ALIKE_SCHEMA = 8
 HARD_SCHEMA = 7
 # The first that has `n_thin` with each posterior.
 THINNING_SCHEMA = 4

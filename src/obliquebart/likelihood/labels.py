@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +14,12 @@ from obliquebart.exceptions import ManyClassesWarning, warn_caller
 from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likelihood
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters
-from obliquebart.validation import check_labels, check_weights, whole_weights
+from obliquebart.validation import (
+    LARGEST_LABEL_WEIGHT,
+    check_labels,
+    check_weights,
+    whole_weights,
+)
 
 # More different numbers than this are probably not labels.
 MANY_CLASSES = 100
@@ -149,6 +155,23 @@ class Labels(Likelihood):
         no, yes = self.mean(-given.f), self.mean(given.f)
         steps = no * np.heaviside(y, 0.5) + yes * np.heaviside(y - 1.0, 0.5)
         return np.asarray(steps, dtype=np.float64)
+
+
+def with_votes(outcome: Outcome, votes: int) -> Outcome:
+    """Let every label count so many times."""
+    if outcome.likelihood.joint_classes:
+        raise ValueError(
+            f"votes={votes}: labels of ordered classes count once. Leave votes out, or fit with "
+            "ordered=False."
+        )
+    weights = np.ones(len(outcome.values)) if outcome.weights is None else outcome.weights
+    largest = float(weights.max())
+    if votes * largest > LARGEST_LABEL_WEIGHT:
+        raise ValueError(
+            f"sample_weight contains {largest:g}: times votes={votes}, the weights of a classifier "
+            f"must be at most {LARGEST_LABEL_WEIGHT}."
+        )
+    return replace(outcome, weights=votes * weights)
 
 
 def check_class_numbers(y: Any, n_rows: int, n_classes: int) -> FloatArray:

@@ -44,20 +44,33 @@ def calibrate(
     )
 
 
+def share_of_trees(tree_df: float) -> float:
+    """Return the prior mode of leaf_sd in units of that of trees that are alike.
+
+    The fewer the degrees of freedom, the more trees are far larger than the scale that they share.
+    docs/decisions/0021-scales-of-trees.md has what was tried.
+    """
+    return tree_df / (tree_df + 1.0)
+
+
 def _leaf_prior(parameters: CheckedHyperparameters, outcome: Outcome) -> dict[str, Any]:
     likelihood, fixed = outcome.likelihood, parameters.leaf_sd
+    tree_df = parameters.tree_df
+    scales = {} if tree_df is None else {"tree_df": tree_df}
     if fixed is None:
         leaf_sd, source = likelihood.leaf_sd(parameters, outcome), f"k={parameters.k:g}"
+        leaf_sd *= 1.0 if tree_df is None else share_of_trees(tree_df)
     else:
         leaf_sd, source = fixed / outcome.scale.scale, f"leaf_sd={fixed:g}"
     require_scale(source, "leaf outputs", leaf_sd, outcome)
     shapes = parameters.preset.leaf_shape
-    if fixed is not None or shapes is None:
-        return {"leaf_sd": leaf_sd, "leaf_sd_fixed": True}
+    if fixed is not None or shapes is None or parameters.votes > 1:
+        return {"leaf_sd": leaf_sd, "leaf_sd_fixed": True, **scales}
     # Inv-Gamma(shape, rate) has its mode at rate / (shape + 1).
     shape = shapes[likelihood.task]
     rate = (shape + 1.0) * leaf_sd**2
-    return {"leaf_sd": leaf_sd, "leaf_sd_fixed": False, "leaf_shape": shape, "leaf_rate": rate}
+    sampled = {"leaf_sd_fixed": False, "leaf_shape": shape, "leaf_rate": rate}
+    return {"leaf_sd": leaf_sd, **sampled, **scales}
 
 
 def _theta_prior(parameters: CheckedHyperparameters, p_cont: int) -> dict[str, Any]:

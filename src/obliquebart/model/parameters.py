@@ -62,9 +62,13 @@ EFFECT_LEVEL_SD = 0.0
 WIDTH_SCALE = 0.3
 # The default for numbers: short fits, which estimate the noise in any case, decide.
 SOFT_NUMBERS: bool | Auto = "auto"
+SMALLEST_TREE_DF, LARGEST_TREE_DF = 0.1, 1e6
 # With more rows, soft="auto" is False: soft rules take four times as long, and as f is known better
 # its steps are smaller.
 MOST_ROWS_OF_AUTO = 4000
+
+# More latents of a label are not drawn one by one.
+MOST_VOTES = 512
 
 # What does not belong to the model: which columns are categories, what becomes of dates, and
 # whether a fit shows progress.
@@ -191,6 +195,12 @@ class Hyperparameters:
     # jagged where f is smooth. Off, because it costs time, and labels gain nothing; numbers have
     # `SOFT_NUMBERS`.
     soft: bool | Auto = False
+    # Outputs of a tree are N(0, (leaf_sd s)^2), s^2 ~ Inv-Gamma(df/2, df/2) with these degrees of
+    # freedom; None: s is one. Off, because chains agree later, and labels lose by it.
+    tree_df: float | None = None
+    # How often each label counts. More than one says that labels are certain; `leaf_sd` is then
+    # fixed, because a larger f would take back what they say.
+    votes: int = 1
     feature_scaling: str | None = None
     p_change: float | None = None
     p_perturb: float | None = None
@@ -240,6 +250,8 @@ class Hyperparameters:
             rules=rules,
             directions=directions,
             soft=_check_soft(self.soft, self.prior),
+            tree_df=_check_tree_df(self.tree_df, self.prior),
+            votes=_check_votes(self.votes),
             feature_scaling=check_choice(
                 "feature_scaling",
                 _given(self.feature_scaling, preset.feature_scaling),
@@ -267,6 +279,8 @@ class CheckedHyperparameters(Hyperparameters):
 
 
 DEFAULTS = Hyperparameters()
+# What files and pickles mean that are older than a parameter.
+BEFORE: Mapping[str, Any] = {"soft": False, "tree_df": None, "votes": 1}
 
 
 @dataclass(frozen=True)
@@ -352,6 +366,8 @@ TREE_SECONDS = 0.5e-6
 ROW_SECONDS = 0.4e-9
 # The latter with soft rules, which share out each row.
 SOFT_ROW_SECONDS = 1.5e-9
+# Per latent of a row beyond the first: labels with several votes have one for each, and each class.
+LATENT_SECONDS = 1e-8
 
 
 class SweepCost(NamedTuple):
@@ -362,12 +378,15 @@ class SweepCost(NamedTuple):
     n_posteriors: int
     """Of the model: one for numbers and for two classes."""
     is_soft: bool = False
+    n_more_latents: int = 0
+    """Of a row and a posterior, beyond one for each class."""
 
     @property
     def seconds(self) -> float:
         """Return the CPU seconds of one sweep of one chain of one posterior."""
         row_seconds = SOFT_ROW_SECONDS if self.is_soft else ROW_SECONDS
-        return self.n_trees * (TREE_SECONDS + self.n_rows * row_seconds)
+        latents = self.n_rows * self.n_more_latents * LATENT_SECONDS
+        return self.n_trees * (TREE_SECONDS + self.n_rows * row_seconds) + latents
 
     def affordable_sweeps(self, n_chains: int) -> int:
         """Return how many sweeps each chain of an automatic run may take."""
@@ -421,6 +440,25 @@ def _check_soft(soft: Any, prior: str) -> bool | Auto:
             'prior="paper" has hard rules: leave soft=True out, or use prior="default".'
         )
     return False
+
+
+def _check_tree_df(tree_df: Any, prior: str) -> float | None:
+    if tree_df is not None and prior == "paper":
+        raise ValueError(
+            'prior="paper" has trees of one scale: leave tree_df out, or use prior="default".'
+        )
+    if tree_df is None:
+        return None
+    return check_number("tree_df", tree_df, SMALLEST_TREE_DF, LARGEST_TREE_DF, "left")
+
+
+def _check_votes(votes: Any) -> int:
+    checked = check_count("votes", votes, 1)
+    if checked > MOST_VOTES:
+        raise ValueError(
+            f"votes={votes!r} is out of range: it must be an integer from 1 to {MOST_VOTES}."
+        )
+    return checked
 
 
 def _check_df(value: object, noise: str) -> float | None:

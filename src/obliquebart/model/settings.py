@@ -12,11 +12,14 @@ MORE_ENSEMBLES = "ensembles"
 # The settings of soft rules. Chains with hard rules only are written without them, so that older
 # versions can read their files.
 OF_SOFT_RULES = ("soft", "width_scale")
+# Likewise of trees that have scales of their own.
+OF_TREE_SCALES = ("tree_df",)
 
 
 def settings_to_dict(settings: _core.Settings) -> dict[str, Any]:
     """Return settings as plain values, without the number of threads."""
-    left_out = () if has_soft_rules(settings) else OF_SOFT_RULES
+    left_out: tuple[str, ...] = () if has_soft_rules(settings) else OF_SOFT_RULES
+    left_out += () if has_tree_scales(settings) else OF_TREE_SCALES
     values = {name: getattr(settings, name) for name in _core.SETTINGS if name not in left_out}
     others = [
         {
@@ -52,6 +55,11 @@ def settings_of(values: Mapping[str, Any], e: int) -> dict[str, Any]:
 def has_soft_rules(settings: _core.Settings) -> bool:
     """Say whether an ensemble of a chain has soft rules."""
     return any(settings.ensemble(e).soft for e in range(settings.n_ensembles))
+
+
+def has_tree_scales(settings: _core.Settings) -> bool:
+    """Say whether trees of an ensemble of a chain have scales of their own."""
+    return any(settings.ensemble(e).tree_df > 0.0 for e in range(settings.n_ensembles))
 
 
 def n_trees_in_all(settings: _core.Settings) -> int:

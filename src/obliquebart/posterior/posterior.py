@@ -237,10 +237,16 @@ class Posterior(PosteriorPredictions, PosteriorSummaries):
         return draws + traces + self.burn_sigma.nbytes
 
     def in_words(self) -> str:
-        """Describe the numbers of chains, draws and trees, and say if rules are soft."""
+        """Describe the numbers of chains, draws and trees, and what is special about them."""
         draws, trees = counted(self.n_draws, "draw"), counted(self.n_trees, "tree")
-        rules = " with soft rules" if self.is_soft else ""
-        return f"{counted(self.n_chains, 'chain')} of {draws} of {trees}{rules}"
+        extras = ["soft rules"] * self.is_soft + ["scales of trees"] * self.has_tree_scales
+        more = f" with {' and '.join(extras)}" if extras else ""
+        return f"{counted(self.n_chains, 'chain')} of {draws} of {trees}{more}"
+
+    @property
+    def has_tree_scales(self) -> bool:
+        """Whether trees have scales of their own."""
+        return "tree_df" in self.settings
 
     @property
     def is_soft(self) -> bool:

@@ -270,6 +270,9 @@ def _about_remedies(worst: Evidence, took: float | None, place: Place) -> str:
     if settings.get("soft"):
         hard = "--no-soft" if place == "command line" else "soft=False"
         remedies.append(f"hard rules ({hard})")
+    if settings.get("tree_df"):
+        alike = "--set tree_df=None" if place == "command line" else "tree_df=None"
+        remedies.append(f"trees of one scale ({alike})")
     if settings.get("min_samples_leaf", 0) < SAFE_LEAF:
         remedies.append(f"larger leaves ({_written(place, min_samples_leaf=SAFE_LEAF)})")
     if not settings.get("sigma_fixed", True):

@@ -197,7 +197,8 @@ GLOSSARY = (
     Word(
         "leaf-sd",
         ("leaf sd", "leaf_sd"),
-        "How much a leaf can add to f: its prior standard deviation.",
+        "How much a leaf can add to f: its prior standard deviation (times the scale of its tree, "
+        "if trees have scales of their own).",
     ),
     Word(
         "kind",

@@ -46,6 +46,7 @@ def settings(prior: Prior, **more: Any) -> _core.Settings:
         out.leaf_shape, out.leaf_rate = prior.leaf_sd
     else:
         out.leaf_sd_fixed, out.leaf_sd = True, prior.leaf_sd
+    out.tree_df = prior.tree_df
     out.directions = list(prior.directions)
     if prior.width_scale is not None:
         out.soft, out.width_scale = True, prior.width_scale

@@ -81,7 +81,7 @@ def draw_y(setup: Setup, fit: np.ndarray, sigma: np.ndarray, rng) -> np.ndarray:
 
 
 def statistics(
-    setup: Setup, arrays: dict, y: np.ndarray, theta, sigma, leaf_sd, weights=None
+    setup: Setup, arrays: dict, y: np.ndarray, theta, sigma, leaf_sd, tree_scales=None, weights=None
 ) -> columnar.Statistics:
     """Of the ensemble, of the scales, and of both together with y."""
     table, prior = setup.table, setup.prior
@@ -106,6 +106,8 @@ def statistics(
     if isinstance(prior.leaf_sd, tuple):
         out["leaf_sd"] = (leaf_sd, False)
         out["scaled square output"] = (out["mean square output"][0] / leaf_sd**2, False)
+    if prior.tree_df > 0:
+        out |= _tree_scales(nodes, leaf_sd, tree_scales)
     if setup.likelihood.endswith("probit"):
         w = setup.weights()
         log_p = special.log_ndtr((2 * y - 1) * (setup.offset + fit))
@@ -167,6 +169,18 @@ def _widths(nodes: columnar.NodeTable) -> columnar.Statistics:
     }
 
 
+def _tree_scales(nodes: columnar.NodeTable, leaf_sd, scales: np.ndarray) -> columnar.Statistics:
+    """The scale of the first tree, and its outputs in units of it."""
+    root = nodes.start[:: nodes.n_trees][: nodes.n_draws]
+    unit = _first_output(nodes, root) / (leaf_sd * scales[:, 0])
+    return {
+        "scale of the first tree": (scales[:, 0], False),
+        "largest scale of a tree": (scales.max(axis=1), False),
+        "first output in its unit": (unit, False),
+        "scale times the output's unit": (np.log(scales[:, 0]) * np.abs(unit), False),
+    }
+
+
 def _first_output(nodes: columnar.NodeTable, root: np.ndarray) -> np.ndarray:
     """The output of the first leaf of the first tree."""
     leaves = np.flatnonzero(nodes.is_leaf)
@@ -179,7 +193,14 @@ def sample_statistics(setup: Setup, sample: Sample, seed: int) -> columnar.Stati
     nodes = columnar.NodeTable(sample.arrays, setup.table.x_cont.shape[0], setup.table.n_levels)
     y = draw_y(setup, nodes.fit(setup.table), sample.sigma, rng)
     return statistics(
-        setup, sample.arrays, y, sample.theta, sample.sigma, sample.leaf_sd, sample.weights
+        setup,
+        sample.arrays,
+        y,
+        sample.theta,
+        sample.sigma,
+        sample.leaf_sd,
+        sample.tree_scales,
+        sample.weights,
     )
 
 
@@ -192,6 +213,7 @@ def after_sweeps(setup: Setup, sample: Sample, seed: int) -> columnar.Statistics
     start = core.draws(sample.arrays, table)
     n = len(y)
     theta, weights = np.zeros_like(sample.theta), np.zeros_like(sample.weights)
+    tree_scales = np.zeros_like(sample.tree_scales)
     chain = _core.Sampler(core.data(table), y[0], setup.weights(), setup.settings(), seed, 0)
     scales = np.zeros((2, n))
     kept = None
@@ -199,17 +221,19 @@ def after_sweeps(setup: Setup, sample: Sample, seed: int) -> columnar.Statistics
         chain.sigma, chain.leaf_sd = sample.sigma[i], sample.leaf_sd[i]
         chain.column_theta = sample.theta[i].tolist()
         chain.direction_weights = sample.weights[i].tolist()
+        chain.set_tree_scales(sample.tree_scales[i].tolist())
         chain.set_y(y[i])
         chain.set_ensemble(start, i)
         chain.sweep(setup.n_sweeps)
         theta[i], weights[i] = chain.column_theta, chain.direction_weights
+        tree_scales[i] = chain.tree_scales
         scales[:, i] = chain.sigma, chain.leaf_sd
         if kept is None:
             kept = chain.ensemble()
         else:
             kept.append(chain.ensemble())
     assert chain.check() == []
-    return statistics(setup, kept.to_arrays(), y, theta, *scales, weights)
+    return statistics(setup, kept.to_arrays(), y, theta, *scales, tree_scales, weights)
 
 
 def compare(a: columnar.Statistics, b: columnar.Statistics) -> dict[str, float]:

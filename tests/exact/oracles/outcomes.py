@@ -68,6 +68,8 @@ def _statistics(case: Case, y: np.ndarray, fits: list[Any], trees: list[Any], sc
         out[f"first f of {e}"] = fit[0]
         out[f"square of f of {e}"] = (fit**2).mean()
         out[f"leaf_sd of {e}"] = scales[f"{prefix}leaf_sd"]
+        if len(scales.get(f"{prefix}tree_scales", ())):
+            out[f"scale of a tree of {e}"] = scales[f"{prefix}tree_scales"][0]
         out[f"theta of {e}"] = scales[f"{prefix}theta"][0]
     return out | {name: scales[name] for name in case.scales} | case.statistics(y, fits, scales)
 
@@ -110,6 +112,7 @@ def sweep_statistics(case: Case, n: int, seed: int) -> Arrays:
         for e in range(settings.n_ensembles):
             prefix = "" if e == 0 else f"ensemble.{e}."
             chain.set_value(f"{prefix}leaf_sd", scales[f"{prefix}leaf_sd"])
+            chain.set_tree_scales(scales[f"{prefix}tree_scales"].tolist(), e)
             chain.set_theta(scales[f"{prefix}theta"].tolist(), e)
         chain.set_y(y)
         for e, draws in enumerate(trees):

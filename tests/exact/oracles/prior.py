@@ -42,6 +42,7 @@ class Prior:
     theta_by_column: bool = False  # a theta for each column; axis rules: Dirichlet(a, ..., a)
     sigma: float | tuple[float, float] = 1.0  # fixed, or (nu, lambda)
     leaf_sd: float | tuple[float, float] = 1.0  # fixed, or (shape, rate) of leaf_sd^2
+    tree_df: float = 0.0  # of the scales of trees; 0: all are one
     directions: tuple[directions.Component, ...] = ()  # in place of oblique and axis rules
     width_scale: float | None = None  # the median of widths over ||phi||_1; None: hard rules
 
@@ -88,6 +89,7 @@ class Sample:
     theta: np.ndarray  # (n_draws, 1), or (n_draws, p_cont) by column
     sigma: np.ndarray
     leaf_sd: np.ndarray
+    tree_scales: np.ndarray  # (n_draws, n_trees), or (n_draws, 0) where all are one
     n_attempts: int
     n_valid: int  # of the attempts, before the last batch was cut to the number asked for
     # (n_draws, number of components), or (n_draws, 0) where there is one
@@ -126,10 +128,19 @@ def simulate(table: Table, prior: Prior, n_draws: int, seed: int, batch: int = 2
     weights = np.concatenate(all_weights)[:n_draws, :n_weights]
     sigma = _scale(prior.sigma, "sigma", n_draws, rng)
     leaf_sd = _scale(prior.leaf_sd, "leaf_sd", n_draws, rng)
-    arrays = _columnar(table, kept, n_draws, n_trees, leaf_sd, rng)
+    tree_scales = _tree_scales(prior, n_draws, rng)
+    of_trees = leaf_sd[:, None] * (tree_scales if tree_scales.size else np.ones(n_trees))
+    arrays = _columnar(table, kept, n_draws, n_trees, of_trees, rng)
     if prior.width_scale is not None:
         arrays["width"] = _widths(arrays, prior.width_scale, rng)
-    return Sample(arrays, theta, sigma, leaf_sd, n_attempts, n_kept, weights)
+    return Sample(arrays, theta, sigma, leaf_sd, tree_scales, n_attempts, n_kept, weights)
+
+
+def _tree_scales(prior: Prior, n_draws: int, rng) -> np.ndarray:
+    if prior.tree_df == 0.0:
+        return np.zeros((n_draws, 0))
+    precision = rng.chisquare(prior.tree_df, (n_draws, prior.n_trees)) / prior.tree_df
+    return precision**-0.5
 
 
 def _widths(arrays: dict[str, np.ndarray], scale: float, rng) -> np.ndarray:
@@ -314,7 +325,7 @@ def _children(level: Level, nodes: Nodes, right: np.ndarray, goes_on: np.ndarray
     return Level(*both)
 
 
-def _columnar(table, kept, n_draws, n_trees, leaf_sd, rng) -> dict[str, np.ndarray]:
+def _columnar(table, kept, n_draws, n_trees, leaf_sd_of_trees, rng) -> dict[str, np.ndarray]:
     """Nodes of all depths in preorder: along the path, a node before its left descendants."""
     names = [name for name in Nodes.__dataclass_fields__ if name != "depth"]
     joined = {name: np.concatenate([getattr(k, name) for k in kept]) for name in names}
@@ -336,7 +347,7 @@ def _columnar(table, kept, n_draws, n_trees, leaf_sd, rng) -> dict[str, np.ndarr
     phi = node["phi"][continuous].astype(np.float32)
     rule, column = np.nonzero(phi)
     leaf = kind == LEAF
-    scale = leaf_sd[node["tree"][leaf] // n_trees]
+    scale = leaf_sd_of_trees.ravel()[node["tree"][leaf]]
     return {
         "structure_of": np.arange(n_draws * n_trees, dtype=np.uint32).reshape(n_draws, n_trees),
         "node_begin": np.concatenate([[0], np.cumsum(counts)]).astype(np.uint64),

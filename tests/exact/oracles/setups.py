@@ -130,6 +130,18 @@ SHORT = [
         more=MOVES,
     ),
     Setup(
+        "scales of trees, both kinds, weighted",
+        make_table(25, 2, (3,)),
+        prior(3, 0.8, 1.0, theta=(4.0, 4.0), leaf_sd=0.5, tree_df=4.0),
+        weighted=True,
+        more=MOVES,
+    ),
+    Setup(
+        "scales of trees, heavy tails, leaf_sd sampled",
+        make_table(15, 3),
+        prior(4, 0.6, 1.0, theta=(2.0, 4.0), leaf_sd=LEAF_SD, tree_df=2.0),
+    ),
+    Setup(
         "probit, five trees, both kinds, leaf_sd sampled",
         make_table(25, 2, (3,)),
         Prior(5, 0.6, 1.0, theta=(4.0, 4.0), leaf_sd=LEAF_SD),

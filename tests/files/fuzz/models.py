@@ -173,6 +173,7 @@ def good_files() -> list[bytes]:
         small_files.small_regressor(),
         small_files.small_classifier(),
         small_files.small_soft(),
+        small_files.small_scales(),
         small_files.small_regressor(rules="axis", n_chains=1, feature_scaling="range"),
     ):
         parameters = {k: to_plain(k, v) for k, v in model.get_params(deep=False).items()}

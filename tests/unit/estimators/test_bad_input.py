@@ -98,6 +98,10 @@ PARAMETERS = [
     ("categorical_features", ["b"], ValueError, "categorical_features"),
 ]
 REGRESSION_PARAMETERS = [
+    ("tree_df", 0, ValueError, "tree_df=0", "[0.1, 1e+06)"),
+    ("tree_df", np.nan, ValueError, "tree_df=nan", "[0.1, 1e+06)"),
+    ("tree_df", np.inf, ValueError, "tree_df=inf", "[0.1, 1e+06)"),
+    ("tree_df", "auto", TypeError, "tree_df='auto'", "a number in [0.1, 1e+06)"),
     ("nu", 0.0, ValueError, "nu=0.0", "(0, inf)"),
     ("nu", -3, ValueError, "nu=-3", "(0, inf)"),
     ("nu", 1e-200, ValueError, "nu=1e-200", "no usable prior"),

@@ -13,7 +13,7 @@ from obliquebart import ConstantOutcomeWarning, ModelFileError, load, plots
 from obliquebart.explain.evaluation import evaluate
 from obliquebart.files import model_file
 from obliquebart.files.container import Contents, pack, unpack
-from obliquebart.files.model_reader import FORMAT, HARD_SCHEMA, SCHEMA, read_model
+from obliquebart.files.model_reader import ALIKE_SCHEMA, FORMAT, HARD_SCHEMA, read_model
 from obliquebart.likelihood.student_t import DF_GRID, DF_RATE
 from obliquebart.report import report_html
 
@@ -91,7 +91,7 @@ def test_everything_that_needs_the_noise(data, model, tmp_path):
 
 
 def test_files_have_degrees_of_freedom_that_exist(model):
-    contents = unpack(model_file.to_bytes(model._fitted, {}), FORMAT, (HARD_SCHEMA, SCHEMA))
+    contents = unpack(model_file.to_bytes(model._fitted, {}), FORMAT, (HARD_SCHEMA, ALIKE_SCHEMA))
     arrays = dict(contents.arrays)
     arrays["posterior.0.trace.df"] = np.full_like(arrays["posterior.0.trace.df"], 5.0)
     with pytest.raises(ModelFileError, match="noise that is out of range"):

@@ -16,7 +16,7 @@ from helpers import small_models
 from helpers.estimators import OPTIONS
 from obliquebart import ModelFileError, ObliqueBARTClassifier, ObliqueBARTRegressor, load
 from obliquebart.files.container import Contents, pack, unpack
-from obliquebart.files.model_reader import FORMAT, SCHEMA, read_model
+from obliquebart.files.model_reader import ALIKE_SCHEMA, FORMAT, read_model
 
 X = np.random.default_rng(0).uniform(size=(40, 2))
 Y = X[:, 0] + np.random.default_rng(1).normal(size=40)
@@ -142,10 +142,10 @@ def test_a_wrong_name(wrong):
 def test_the_name_is_in_the_file_and_checked(tmp_path):
     path = tmp_path / "model.obart"
     ObliqueBARTRegressor(**OPTIONS).fit(X, Y).save(path)
-    assert "target" not in unpack(path.read_bytes(), FORMAT, (SCHEMA,)).header
+    assert "target" not in unpack(path.read_bytes(), FORMAT, (ALIKE_SCHEMA,)).header
     ObliqueBARTRegressor(**OPTIONS).fit(X, Y, target_name="Preis in €").save(path)
     assert load(path).target_name_ == "Preis in €"
-    header, arrays = unpack(path.read_bytes(), FORMAT, (SCHEMA,))
+    header, arrays = unpack(path.read_bytes(), FORMAT, (ALIKE_SCHEMA,))
     for wrong in (3, None, " ", ["price"]):
         with pytest.raises(ModelFileError):
             read_model(pack(Contents({**header, "target": wrong}, arrays)))

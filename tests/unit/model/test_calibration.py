@@ -163,6 +163,35 @@ def test_settings_survive_the_dictionary():
     assert again.axis_rules
 
 
+# ---- scales of trees -----------------------------------------------------------------------------
+
+
+def test_scales_of_trees_make_the_common_one_smaller(rng):
+    y = rng.normal(size=50)
+    alike, _ = calibrated(y)
+    settings, _ = calibrated(y, tree_df=2)
+    assert (alike.tree_df, settings.tree_df) == (0.0, 2.0)
+    assert settings.leaf_sd == pytest.approx(2 / 3 * alike.leaf_sd)
+    assert settings.leaf_rate == pytest.approx((2 / 3) ** 2 * alike.leaf_rate)
+    nearly_alike, _ = calibrated(y, tree_df=1e5)
+    assert nearly_alike.leaf_sd == pytest.approx(alike.leaf_sd, rel=2e-5)
+    given = [calibrated(y, leaf_sd=0.3, tree_df=df)[0].leaf_sd for df in (None, 2.0)]
+    assert given[0] == given[1]
+    assert "tree_df" not in settings_to_dict(alike)
+    assert settings_to_dict(settings)["tree_df"] == 2.0
+
+
+def test_only_the_trees_of_f_have_scales(rng):
+    outcome = LIKELIHOODS["varying_noise"].encode(rng.normal(size=50))
+    settings = calibrate(Hyperparameters(noise="varying", tree_df=2.0).validated(), outcome, 3)
+    assert [settings.ensemble(e).tree_df for e in range(2)] == [2.0, 0.0]
+
+
+def test_the_paper_has_no_scales_of_trees():
+    with pytest.raises(ValueError, match='prior="paper" has trees of one scale'):
+        Hyperparameters(prior="paper", tree_df=2.0).validated()
+
+
 # ---- soft rules ----------------------------------------------------------------------------------
 
 

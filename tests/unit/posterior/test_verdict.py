@@ -125,6 +125,10 @@ def test_remedies_are_those_that_are_left():
     assert "hard rules (soft=False)" in str(reach_verdict([evidence(apart, settings=soft)]))
     command = reach_verdict([evidence(apart, settings=soft)], place="command line")
     assert "hard rules (--no-soft)" in str(command)
+    scaled = evidence(apart, settings={**SETTINGS, "tree_df": 2.0})
+    assert "trees of one scale (tree_df=None)" in str(reach_verdict([scaled]))
+    command = reach_verdict([scaled], place="command line")
+    assert "trees of one scale (--set tree_df=None)" in str(command)
     done = {**SETTINGS, "min_samples_leaf": 5, "sigma_fixed": True}
     text = str(reach_verdict([evidence(apart, settings=done)]))
     assert (
