@@ -47,7 +47,8 @@ def _about(results: Results) -> Section:
             "data set) and its evaluation. Errors of regression are standardised mean square "
             "errors: those of a method over those of the training mean.",
             "**obliqueBART, our defaults** is `ObliqueBARTRegressor()` or "
-            '`ObliqueBARTClassifier()`; **paper\'s prior** is `prior="paper"` with one chain of '
+            "`ObliqueBARTClassifier()` with 2000 + 2000 sweeps in eight chains; "
+            '**paper\'s prior** is `prior="paper"` with one chain of '
             '1000 + 1000 sweeps; **BART** is the same with `rules="axis"`. RF and ERT are '
             "scikit-learn's with the defaults of R's randomForest and ranger (500 trees), XGB is "
             "xgboost as the authors' scripts call it (100 rounds of depth 3, or 1 for classes).",
