@@ -27,6 +27,7 @@ from obliquebart.sampling.chain import (
     Trace,
 )
 from obliquebart.sampling.device import CPU, Device
+from obliquebart.sampling.interrupts import Interrupts
 from obliquebart.sampling.memory import require_memory, require_threads
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.remote import is_placed, remote_problem
@@ -171,22 +172,25 @@ def _run_in_threads(
             return runner.start
         return runner.run(source.with_threads(n_threads), seconds)
 
-    require_threads(min(jobs, len(tasks)))
-    pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
-    futures = [pool.submit(work, *each) for each in zip(runners, most_threads, strict=True)]
-    interrupted = False
-    try:
-        _watch(futures, runners, progress, recorder)
-    except KeyboardInterrupt:
-        interrupted = True
-    finally:
-        # After an interrupt or an error; this has no effect on a chain that has finished.
+    def stop_all() -> None:
         for runner in runners:
             runner.stop()
-        _wait_for_end(futures)
-        pool.shutdown(wait=True)
-        if recorder is not None:
-            recorder.flush()
+
+    require_threads(min(jobs, len(tasks)))
+    with Interrupts(stop_all) as interrupts:
+        pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
+        futures = [pool.submit(work, *each) for each in zip(runners, most_threads, strict=True)]
+        try:
+            _watch(futures, runners, progress, recorder)
+        except KeyboardInterrupt:  # of a program that handles Ctrl-C in its own way
+            interrupts.heard = True
+        finally:
+            # After an interrupt or an error; this has no effect on a chain that has finished.
+            stop_all()
+            _wait_for_end(futures)
+            pool.shutdown(wait=True)
+            if recorder is not None:
+                recorder.flush()
     finished = [future.result() for future in futures]
     if recorder is not None:
         recorder.report()
@@ -196,7 +200,7 @@ def _run_in_threads(
         if chain is not None
     ]
     result = _new_run(request, done)
-    return result._replace(ending="interrupted") if interrupted else result
+    return result._replace(ending="interrupted") if interrupts.heard else result
 
 
 def _wait_for_end(futures: list[Future[Chain | None]]) -> None:

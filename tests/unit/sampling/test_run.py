@@ -18,6 +18,7 @@ from rich.console import Console
 from helpers.arrays import assert_same
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.sampling import memory
+from obliquebart.sampling import run as run_module
 from obliquebart.sampling.progress import FitProgress
 from obliquebart.sampling.run import new_seed, threads_by_chain
 from obliquebart.validation import effective_jobs
@@ -154,25 +155,83 @@ def test_interrupt_keeps_the_draws_so_far(rng, n_jobs):
     assert np.isfinite(model.predict(x)).all()
 
 
-def test_an_impatient_user_loses_no_draws(rng, monkeypatch):
-    """More of Ctrl-C while the chains stop; threads that nobody waits for could crash Python."""
+def press_again_and_again(monkeypatch, n_times):
+    """Send what Ctrl-C sends so often, at short intervals, from when the chains are watched on."""
+
+    def press():
+        for _ in range(n_times):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.001)
+
+    presses = threading.Thread(target=press)
+    own_watch, own_wait_for_end = run_module._watch, run_module._wait_for_end
+
+    def watch(*given):
+        presses.start()
+        own_watch(*given)
+
+    def wait_for_end(futures):
+        presses.join()  # None may come after the end of the chains, where it would stop this test.
+        own_wait_for_end(futures)
+
+    monkeypatch.setattr(run_module, "_watch", watch)
+    monkeypatch.setattr(run_module, "_wait_for_end", wait_for_end)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_an_impatient_user_loses_no_draws(rng, monkeypatch, n_jobs):
+    """An exception at a bad moment would leave locks that the chains wait for, for ever."""
+    press_again_and_again(monkeypatch, n_times=200)
+    x = rng.uniform(-1, 1, (500, 2))
+    chains = {"n_chains": 3, "n_jobs": n_jobs}
+    model = ObliqueBARTClassifier(n_trees=20, n_burn=0, n_draws=2_000_000, **chains)
+    with pytest.raises(KeyboardInterrupt, match=r"keeps \d+ of 2000000 draws"):
+        model.fit(x, x[:, 0] > 0)
+    assert not [t for t in threading.enumerate() if t.name.startswith("obliquebart")]
+    assert model.posterior_.n_draws >= 1
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_program_that_handles_interrupts_itself(rng, monkeypatch):
+    """Its exceptions come between any two lines; threads left behind could crash Python."""
     waits = []
 
     def wait(*given, **options):
         waits.append(given)
         # The first is that for the chains, the next ones are those for their end.
         if len(waits) in (2, 3, 4):
-            raise KeyboardInterrupt
+            os.kill(os.getpid(), signal.SIGINT)
         return concurrent.futures.wait(*given, **options)
 
-    monkeypatch.setattr("obliquebart.sampling.run.wait", wait)
+    def handle(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run_module, "wait", wait)
     x = rng.uniform(-1, 1, (500, 2))
     model = ObliqueBARTClassifier(n_trees=20, n_burn=5, n_draws=2_000_000, n_chains=1)
-    with pytest.raises(KeyboardInterrupt, match=r"keeps \d+ of 2000000 draws"):
-        model.fit(x, x[:, 0] > 0)
+    before = signal.signal(signal.SIGINT, handle)
+    try:
+        with pytest.raises(KeyboardInterrupt, match=r"keeps \d+ of 2000000 draws"):
+            model.fit(x, x[:, 0] > 0)
+        assert signal.getsignal(signal.SIGINT) is handle
+    finally:
+        signal.signal(signal.SIGINT, before)
     assert len(waits) >= 5
     assert not [t for t in threading.enumerate() if t.name.startswith("obliquebart")]
     assert model.posterior_.n_draws >= 1
+
+
+def test_fits_in_other_threads_leave_interrupts_alone(data):
+    handlers = []
+
+    def fit():
+        ObliqueBARTRegressor(**SMALL).fit(*data)
+        handlers.append(signal.getsignal(signal.SIGINT))
+
+    thread = threading.Thread(target=fit)
+    thread.start()
+    thread.join()
+    assert handlers == [signal.default_int_handler]
 
 
 def test_interrupt_stops_the_chains_at_once(rng):
