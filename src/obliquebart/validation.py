@@ -395,6 +395,8 @@ def count_rows(X: Any, owner: str) -> int:
     # A lazy table's shape does not contain integers.
     if isinstance(shape, tuple) and len(shape) > 0 and isinstance(shape[0], int):
         return shape[0]
+    if isinstance(X, (list, tuple)):
+        return len(X)
     return read_table(X, owner).n_rows
 
 

@@ -31,7 +31,7 @@ from obliquebart.exceptions import (
 )
 from obliquebart.files.plain import to_plain
 from obliquebart.likelihood import Likelihood
-from obliquebart.model.directions import core_directions, grid_of, warn_of_unused
+from obliquebart.model.directions import core_directions, grids_of, warn_of_unused
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import (
     MOST_ROWS_OF_AUTO,
@@ -153,7 +153,7 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
             categorical_features=self.categorical_features,
             dates=self.dates,
             feature_scaling=parameters.feature_scaling,
-            grid=grid_of(parameters.directions),
+            grids=grids_of(parameters.directions),
             rows=rows,
             owner=owner,
         )

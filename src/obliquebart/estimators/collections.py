@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from obliquebart.estimators.arguments import ReadData
 from obliquebart.likelihood import Likelihood
-from obliquebart.model.directions import grid_of
+from obliquebart.model.directions import grids_of
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.model.training import TrainingProblem
 from obliquebart.sampling.remote import PlacedTable
@@ -41,7 +41,7 @@ def read_collection(
     owner: str,
 ) -> ReadData:
     """Check and encode the arguments of `fit`, and leave the rows on the workers."""
-    if grid_of(parameters.directions) is not None:
+    if grids_of(parameters.directions):
         raise TypeError("directions=Patch(...) needs the whole table in memory: pass X.compute().")
     if parameters.soft is True:
         raise TypeError(

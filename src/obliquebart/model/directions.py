@@ -13,6 +13,7 @@ from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol
 
 from obliquebart.exceptions import warn_caller
+from obliquebart.table.grid import MOST_AXES, Grid
 from obliquebart.validation import check_choice, check_count, check_number
 
 # Names or positions of columns; None is all continuous ones, "rest" those that no patch and no
@@ -26,7 +27,6 @@ MAX_SIZES = {1: 5, 2: 5, 3: 3}
 LINE_SHARE = 0.1
 MOST_CELLS = 4096
 MOST_COMPONENTS = 16
-MOST_AXES = 3
 
 
 class TableColumns(Protocol):
@@ -81,7 +81,10 @@ class Sparse:
 
 @dataclass(frozen=True, repr=False)
 class Axis(Sparse):
-    """Directions of one column, each as likely as any other: the rules of classical BART.
+    """Directions of one column: the rules of classical BART.
+
+    Each column is as likely as any other. ``directions=Axis()``, without columns and not in a list,
+    is ``rules="axis"``: then the prior "default" learns how often each column is used.
 
     Parameters
     ----------
@@ -177,7 +180,8 @@ class Patch:
         height, width).
     min_size, max_size : int or tuple of int
         Sizes of a patch along each axis. By default from 2 to 5; along a line to a tenth of its
-        length, if that is more than 5, and in a cube to 3.
+        length, if that is more than 5, and in a cube to 3. A larger `min_size` raises the default
+        of `max_size`.
     channels : int
         Columns per cell, such as the three colours of an image. A patch has a run of one or more
         neighbouring channels.
@@ -224,7 +228,9 @@ class Patch:
         most = MAX_SIZES[len(shape)]
         if len(shape) == 1:
             most = max(most, math.ceil(LINE_SHARE * shape[0]))
-        largest = _sizes("max_size", self.max_size, tuple(min(most, n) for n in shape))
+        given = _sizes("min_size", self.min_size, (1,) * len(shape))
+        largest = tuple(min(max(most, least), n) for least, n in zip(given, shape, strict=False))
+        largest = _sizes("max_size", self.max_size, largest)
         smallest = _sizes("min_size", self.min_size, tuple(min(2, n) for n in largest))
         for name, value in (
             *(("shape", shape), ("min_size", smallest), ("max_size", largest)),
@@ -258,15 +264,16 @@ class Patch:
         return f"Patch({self.shape}{_short_repr(self, Patch(self.shape), ', ')[6:]}"
 
     @property
-    def grid(self) -> tuple[int, ...]:
-        """The shape of one row of an array: the cells, and the channels if there are several."""
+    def grid(self) -> Grid:
+        """How the columns are laid out."""
         assert isinstance(self.shape, tuple)
-        return (*self.shape, self.channels) if self.channels > 1 else self.shape
+        columns: Any = None if self.columns is None else tuple(self.columns)
+        return Grid(self.shape, self.channels, columns)
 
     @property
     def n_columns(self) -> int:
         """How many columns the grid has."""
-        return math.prod(self.grid)
+        return self.grid.n_columns
 
     def to_core(self, table: TableColumns, rest: list[int]) -> dict[str, Any]:  # noqa: ARG002
         """Return the settings of the engine."""
@@ -274,10 +281,12 @@ class Patch:
         columns = columns or list(range(table.kinds.count("continuous")))
         if len(columns) != self.n_columns:
             have = "its columns are" if self.columns is not None else "X has"
+            n_categorical = len(table.kinds) - table.kinds.count("continuous")
+            others = f", and {n_categorical} categorical" if n_categorical else ""
             raise ValueError(
-                f"directions: a Patch of shape {self.grid} needs {self.n_columns} continuous "
-                f"columns, but {have} {len(columns)}: correct the shape, or name the columns of "
-                "the image with columns=."
+                f"directions: a Patch of shape {self.grid.row_shape} needs {self.n_columns} "
+                f"continuous columns, but {have} {len(columns)}{others}: correct the shape, or "
+                "name the columns of the image with columns=."
             )
         assert isinstance(self.min_size, tuple)
         assert isinstance(self.max_size, tuple)
@@ -286,7 +295,7 @@ class Patch:
             "kind": self.kind,
             "concentration": float(self.weight),
             "columns": columns,
-            "shape": list(self.grid),
+            "shape": list(self.grid.row_shape),
             "least": [*self.min_size, *([1] if run else [])],
             "most": [*self.max_size, *([self.channels] if run else [])],
             "values": self.values,
@@ -322,10 +331,9 @@ def check_directions(value: Any) -> tuple[Direction, ...] | None:
     return given
 
 
-def grid_of(directions: Sequence[Direction] | None) -> tuple[int, ...] | None:
-    """Return the shape of a row of X if X may be an array of images or curves."""
-    grids = {each.grid for each in directions or () if isinstance(each, Patch)}
-    return grids.pop() if len(grids) == 1 else None
+def grids_of(directions: Sequence[Direction] | None) -> tuple[Grid, ...]:
+    """Return how the columns of patches are laid out."""
+    return tuple(each.grid for each in directions or () if isinstance(each, Patch))
 
 
 def core_directions(
@@ -456,7 +464,7 @@ def _sizes(name: str, value: Any, default: tuple[int, ...] | None) -> tuple[int,
     """Return one number per axis; a single one is for all of them."""
     if value is None and default is not None:
         return default
-    if isinstance(value, (tuple, list)):
+    if isinstance(value, (tuple, list)) or getattr(value, "ndim", 0) > 0:
         return tuple(check_count(name, _python(each), 1) for each in value)
     number = check_count(name, _python(value), 1)
     return (number,) * (1 if default is None else len(default))
@@ -465,12 +473,20 @@ def _sizes(name: str, value: Any, default: tuple[int, ...] | None) -> tuple[int,
 def _short_repr(direction: Direction, default: Direction, before: str = "") -> str:
     """Return a call with what differs from the default."""
     given = [
-        f"{each.name}={getattr(direction, each.name)!r}"
+        f"{each.name}={_run(getattr(direction, each.name))!r}"
         for each in fields(direction)
         if getattr(direction, each.name) != getattr(default, each.name)
     ]
     shown = before * bool(given) + ", ".join(given)
     return f"{type(direction).__name__}({shown})"
+
+
+def _run(columns: Any) -> Any:
+    """Return a range for three and more numbers in a row, and anything else as it is."""
+    if isinstance(columns, tuple) and len(columns) > 2 and isinstance(columns[0], int):
+        run = range(columns[0], columns[0] + len(columns))
+        return run if columns == tuple(run) else columns
+    return columns
 
 
 def _plain(value: Any) -> Any:

@@ -79,7 +79,7 @@ def _rules(posterior: Posterior, X: Any, i: int, label: str) -> str:
     found = rule_overview(posterior, SHOWN_COLUMNS)
     body = paragraph(found.sentence())
     body += gallery([pictures.inclusion(found.inclusion, f"inclusion{i}")])
-    if posterior.encoding.grid is not None:
+    if posterior.encoding.grids:
         body += gallery(pictures.directions(posterior, f"directions{i}"))
     sizes = [
         [str(row.n_columns), f"{row.share:.1%}", f"{row.low:.1%} to {row.high:.1%}"]

@@ -14,6 +14,7 @@ from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
 from obliquebart.table.columns import Column
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.frames import Table, check_columns, read_table, without_column
+from obliquebart.table.grid import Grid
 from obliquebart.table.levels import LevelTable, Unseen, UnseenLevelWarning, unseen_message
 from obliquebart.table.problems import ProblemCollector, value_error
 from obliquebart.table.scaling import FEATURE_SCALINGS, ColumnScale, limits_of
@@ -34,8 +35,6 @@ ROW_NUMBERS = re.compile(
 )
 
 STATE_VERSION = 1
-# Of a grid: up to three of its cells, and one of channels.
-MOST_AXES = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,8 +57,9 @@ class Encoding:
         Name of the estimator, for messages.
     left_out : str or None
         A column that is not part of the model and may be in later tables, such as an exposure.
-    grid : tuple of int or None
-        The shape of a row, if tables may be arrays of images or curves.
+    grids : tuple of Grid
+        Which columns are laid out as images or curves, with positions in the table. Missing cells
+        are filled from their neighbours.
 
     Examples
     --------
@@ -76,7 +76,7 @@ class Encoding:
     feature_scaling: str
     owner: str
     left_out: str | None = None
-    grid: tuple[int, ...] | None = None
+    grids: tuple[Grid, ...] = ()
 
     @classmethod
     def fit(cls, X: Any, **options: Any) -> Encoding:
@@ -91,7 +91,7 @@ class Encoding:
         categorical_features: CategoricalFeatures = "auto",
         dates: Dates = None,
         feature_scaling: str = "range",
-        grid: tuple[int, ...] | None = None,
+        grids: Sequence[Grid] = (),
         rows: NDArray[np.int64] | None = None,
         owner: str = "Encoding",
     ) -> tuple[Encoding, EncodedTable]:
@@ -117,8 +117,8 @@ class Encoding:
             between them and constant beyond them. ``"blend"``: the mean of the two. ``"joint"``:
             by one minimum and maximum for all continuous columns together, only useful to
             reproduce published results.
-        grid : tuple of int, optional
-            The shape of a row if X is an array of images or curves.
+        grids : sequence of Grid
+            Which columns are laid out as images or curves.
         rows : int array, optional
             Rows to use; all others are ignored.
         owner : str
@@ -129,7 +129,7 @@ class Encoding:
         encoding : Encoding
         encoded : EncodedTable
         """
-        table = read_table(X, owner, rows, grid)
+        table = read_table(X, owner, rows, grids)
         roles = column_roles(table, categorical_features, dates)
         limits = _joint_limits(table, roles) if feature_scaling == "joint" else None
 
@@ -142,8 +142,8 @@ class Encoding:
                 columns.append(column)
                 writer.add(values)
         problems.raise_all()
-        encoding = cls.of_columns(table, columns, feature_scaling, owner, grid)
-        return encoding, writer.encoded(encoding.n_levels)
+        encoding = cls.of_columns(table, columns, feature_scaling, owner, grids)
+        return encoding, writer.encoded(encoding)
 
     @classmethod
     def of_columns(
@@ -152,7 +152,7 @@ class Encoding:
         columns: Sequence[ReadColumn],
         feature_scaling: str,
         owner: str,
-        grid: tuple[int, ...] | None = None,
+        grids: Sequence[Grid] = (),
     ) -> Encoding:
         """Return the encoding of columns that have been read, and warn about doubtful ones."""
         doubts = [column.doubt for column in columns if column.doubt is not None]
@@ -166,7 +166,9 @@ class Encoding:
             warn_caller(DoubtfulColumnWarning(doubts, row_numbers, other_dates=others))
         scales = [column.scale for column in columns]
         _warn_empty(table.names, scales)
-        return cls(table.names, table.is_named, scales, feature_scaling, owner, grid=grid)
+        encoding = cls(table.names, table.is_named, scales, feature_scaling, owner)
+        placed = dict.fromkeys(grid.placed(encoding.names, encoding.kinds) for grid in grids)
+        return replace(encoding, grids=tuple(filter(None, placed)))
 
     def transform(self, X: Any) -> EncodedTable:
         """Encode a table with the same columns.
@@ -177,7 +179,7 @@ class Encoding:
         """
         if self.left_out is not None:
             X = without_column(X, self.left_out)
-        table = read_table(X, self.owner, grid=self.grid)
+        table = read_table(X, self.owner, grids=self.grids)
         check_columns(table, self.names, self.is_named, self.owner)
         reports: list[Unseen] = []
         problems = ProblemCollector(later=True)
@@ -196,7 +198,7 @@ class Encoding:
         problems.raise_all()
         if reports:
             warn_caller(unseen_message(reports), UnseenLevelWarning)
-        return writer.encoded(self.n_levels)
+        return writer.encoded(self)
 
     def with_columns(self, names: list[str], values: NDArray[np.float64]) -> Encoding:
         """Return the encoding of a table with further continuous columns, given as rows."""
@@ -276,7 +278,7 @@ class Encoding:
             "feature_scaling": self.feature_scaling,
             "owner": self.owner,
             **({} if self.left_out is None else {"left_out": self.left_out}),
-            **({} if self.grid is None else {"grid": list(self.grid)}),
+            **({"grids": [grid.to_state() for grid in self.grids]} if self.grids else {}),
         }
 
     @classmethod
@@ -302,8 +304,9 @@ class Encoding:
             left_out = state.get("left_out")
             if left_out is not None and (not isinstance(left_out, str) or left_out in names):
                 raise ValueError("the column that was left out is one of the others")
-            owner, grid = str(state["owner"]), _read_grid(state.get("grid"))
-            return cls(names, is_named, columns, scaling, owner, left_out, grid)
+            kinds = state["kinds"]
+            grids = tuple(Grid.from_state(each, names, kinds) for each in state.get("grids", ()))
+            return cls(names, is_named, columns, scaling, str(state["owner"]), left_out, grids)
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"The stored encoding is damaged: {error!r}") from error
 
@@ -362,22 +365,18 @@ class _Writer:
         """Add the values of a continuous column or the codes of a categorical one."""
         next(self._cont if values.dtype == np.float32 else self._cat)[:] = values
 
-    def encoded(self, n_levels: list[int]) -> EncodedTable:
-        return EncodedTable(self._x_cont, self._x_cat, n_levels)
+    def encoded(self, encoding: Encoding) -> EncodedTable:
+        """Return the table, with missing cells of grids filled."""
+        continuous = [j for j, kind in enumerate(encoding.kinds) if kind == "continuous"]
+        for grid in encoding.grids:
+            own = np.searchsorted(continuous, grid.positions)
+            if any(np.isnan(self._x_cont[j]).any() for j in own):
+                self._x_cont[own] = grid.fill(self._x_cont[own])
+        return EncodedTable(self._x_cont, self._x_cat, encoding.n_levels)
 
 
 def _values(column: Column, *, is_date: bool) -> NDArray[np.float64]:
     return column.days() if is_date else column.numbers()
-
-
-def _read_grid(lengths: Any) -> tuple[int, ...] | None:
-    if lengths is None:
-        return None
-    if not isinstance(lengths, list) or not 1 <= len(lengths) <= MOST_AXES:
-        raise ValueError("its grid is not a list of lengths")
-    if not all(type(length) is int and length >= 1 for length in lengths):
-        raise ValueError("its grid has a length that is not a positive integer")
-    return tuple(lengths)
 
 
 def _joint_limits(table: Table, roles: Sequence[Role]) -> tuple[float, float]:

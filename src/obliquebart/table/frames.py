@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -24,10 +23,11 @@ from obliquebart.table.columns import (
     OtherColumn,
     SeriesColumn,
 )
+from obliquebart.table.grid import Grid, column_names, flat_rows, row_shape_of
 
 IMAGES_HINT = (
-    "Flatten images and curves with X.reshape(len(X), -1), or set directions=Patch(...) in an "
-    "estimator that has this parameter."
+    "Flatten images and curves with X.reshape(len(X), -1), or set directions=Patch(shape), where "
+    "all patches have the shape of a row of X."
 )
 
 
@@ -85,12 +85,12 @@ def read_table(
     X: Any,
     owner: str,
     rows: NDArray[np.int64] | None = None,
-    grid: tuple[int, ...] | None = None,
+    grids: Sequence[Grid] = (),
 ) -> Table:
     """Open a table without converting it; rows other than `rows` are ignored.
 
-    `owner` is the name of the estimator, for messages. With a grid, X may be an array in which
-    each row has this shape, such as images.
+    `owner` is the name of the estimator, for messages. With grids of one shape, X may be an array
+    in which each row has this shape, such as images.
 
     Examples
     --------
@@ -108,42 +108,8 @@ def read_table(
             f"{type(X).__module__}.{type(X).__name__}. Compute it first, for example with "
             "X.collect()."
         )
-    table = _read_array(X if grid is None else _flat(X, grid), owner, rows)
-    if grid is not None and len(table.names) == math.prod(grid):
-        return replace(table, names=cell_names(grid))
-    return table
-
-
-def cell_names(grid: tuple[int, ...]) -> list[str]:
-    """Return names of the cells of a line, a plane or a cube, the last axis fastest.
-
-    Examples
-    --------
-    >>> cell_names((2, 2))
-    ['pixel[0,0]', 'pixel[0,1]', 'pixel[1,0]', 'pixel[1,1]']
-    """
-    word = "point" if len(grid) == 1 else "pixel"
-    return [f"{word}[{','.join(map(str, at))}]" for at in np.ndindex(*grid)]
-
-
-def _flat(X: Any, grid: tuple[int, ...]) -> Any:
-    """Return images as rows of columns; anything else as it is."""
-    shape = getattr(X, "shape", None)
-    if shape is None and isinstance(X, (list, tuple)):
-        X = np.asarray(X)
-        shape = X.shape
-    if not isinstance(shape, tuple) or len(shape) <= 2:
-        return X
-    if tuple(shape[1:]) != grid:
-        has_channels = tuple(shape[1:-1]) == grid
-        remedy = (
-            f"set channels={shape[-1]} in Patch" if has_channels else "correct the shape of Patch"
-        )
-        raise ValueError(
-            f"X has shape {tuple(shape)}, but a row of X has the shape {grid} in directions: pass "
-            f"an array of shape (n, {', '.join(map(str, grid))}), or {remedy}."
-        )
-    return X.reshape(shape[0], -1)
+    row_shape = row_shape_of(grids)
+    return _read_array(X if row_shape is None else flat_rows(X, row_shape), owner, rows, grids)
 
 
 def without_column(X: Any, name: str) -> Any:
@@ -236,7 +202,7 @@ def _bullets(names: list[str]) -> str:
     return shown + ("- ...\n" if len(names) > 5 else "")
 
 
-def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
+def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None, grids: Sequence[Grid]) -> Table:
     try:
         array = check_array(
             _plain_array(X), dtype=None, ensure_all_finite=False, input_name="X", estimator=owner
@@ -252,7 +218,8 @@ def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:
         ) from None
     if rows is not None:
         array = array[rows]
-    names = [f"x{j}" for j in range(array.shape[1])]
+    n_columns = array.shape[1]
+    names = column_names(grids, n_columns) or [f"x{j}" for j in range(n_columns)]
 
     def column(j: int) -> Column:
         return _open_array(names[j], rows, array[:, j], "text in an array")

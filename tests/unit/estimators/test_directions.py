@@ -106,6 +106,30 @@ def test_missing_pixels():
     assert np.corrcoef(model.predict(x), y)[0, 1] > 0.3
 
 
+def test_a_missing_pixel_is_filled_from_its_neighbours():
+    x, _ = images()
+    holes, filled = x[:5].copy(), x[:5].copy()
+    holes[:, 0, 0] = np.nan
+    around = [1, 6, 7]
+    table = fitted().posterior_.encode(filled)
+    same = fitted().posterior_.encode(holes)
+    np.testing.assert_allclose(same.x_cont[0], table.x_cont[around].mean(axis=0), rtol=1e-5)
+    np.testing.assert_array_equal(same.x_cont[1:], table.x_cont[1:])
+
+
+def test_lists_of_images_and_single_images():
+    x, y = images()
+    model = regressor(Patch((5, 6))).fit(x[:60].tolist(), y[:60])
+    np.testing.assert_array_equal(
+        model.predict(list(x[60:70])),
+        regressor(Patch((5, 6))).fit(x[:60], y[:60]).predict(x[60:70]),
+    )
+    with pytest.raises(ValueError, match="a single image"):
+        model.predict(x[0])
+    with pytest.raises(ValueError, match="needs 30 continuous columns, but X has 29, and 1 categ"):
+        regressor(Patch((5, 6))).set_params(categorical_features=[3]).fit(np.round(x), y)
+
+
 def test_columns_beside_the_image():
     frame, y = beside()
     model = regressor(MIXTURE).fit(frame, y)
@@ -182,7 +206,7 @@ def test_images_of_another_shape_are_refused():
         fitted().predict(x.reshape(-1, 6, 5))
     with pytest.raises(ValueError, match="needs 36 continuous columns, but X has 30"):
         regressor(Patch((6, 6))).fit(x.reshape(len(x), -1), y)
-    with pytest.raises(ValueError, match=r"dim 3.* or set directions=Patch\(...\)"):
+    with pytest.raises(ValueError, match=r"dim 3.* or set directions=Patch\(shape\)"):
         regressor(None).fit(x, y)
     colours = np.stack([x, x, x], axis=-1)
     with pytest.raises(ValueError, match=r"or set channels=3 in Patch"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from obliquebart.directions import Axis, Groups, Patch, Signs, Sparse
@@ -11,11 +12,12 @@ from obliquebart.model.directions import (
     check_directions,
     core_directions,
     from_state,
-    grid_of,
+    grids_of,
     theta_columns,
     to_state,
 )
 from obliquebart.model.parameters import Hyperparameters
+from obliquebart.table.grid import row_shape_of
 
 TABLE = SimpleNamespace(
     names=["age", "a", "b", "town", "c", "d"],
@@ -42,18 +44,25 @@ def test_sizes_by_default():
     assert Patch((9, 9, 9)).max_size == (3, 3, 3)
     assert Patch((1, 8)).min_size == (1, 2)
     assert Patch((8, 8), 3).min_size == (3, 3)
+    assert Patch((8, 8), np.array([7, 2])).max_size == (7, 5)
+    assert Patch(np.array([8, 8])) == Patch((8, 8))
+
+
+def test_runs_of_columns_are_short_to_read():
+    assert repr(Patch((2, 2), columns=range(4, 8))) == "Patch((2, 2), columns=range(4, 8))"
+    assert repr(Sparse([1, 3, 4])) == "Sparse(columns=(1, 3, 4))"
 
 
 def test_channels_are_another_axis():
     patch = Patch((2, 2), channels=3)
-    assert patch.grid == (2, 2, 3)
+    assert patch.grid.row_shape == (2, 2, 3)
     table = SimpleNamespace(names=[str(j) for j in range(12)], kinds=["continuous"] * 12)
     (core,) = core_directions([patch], table)
     assert core["shape"] == [2, 2, 3]
     assert core["least"] == [2, 2, 1]
     assert core["most"] == [2, 2, 3]
-    assert grid_of([patch, Sparse()]) == (2, 2, 3)
-    assert grid_of([patch, Patch(12)]) is None
+    assert row_shape_of(grids_of([patch, Sparse()])) == (2, 2, 3)
+    assert row_shape_of(grids_of([patch, Patch(12)])) is None
 
 
 @pytest.mark.parametrize(

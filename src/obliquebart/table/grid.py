@@ -1,0 +1,202 @@
+"""Columns that are laid out on a line, a plane or a cube: the cells of curves and images."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_AXES = 3
+# Rows with missing cells are filled so many at a time, to bound the memory that this takes.
+ROWS_AT_A_TIME = 1024
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where columns lie in an image or a curve.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        Lengths of one, two or three axes.
+    channels : int
+        Columns per cell.
+    columns : tuple of int or str, or None
+        The columns in the table, the last axis (or the channel) fastest, as names or positions;
+        None: all continuous ones.
+
+    Examples
+    --------
+    >>> Grid((2, 2)).cell_names()
+    ['pixel[0,0]', 'pixel[0,1]', 'pixel[1,0]', 'pixel[1,1]']
+    """
+
+    shape: tuple[int, ...]
+    channels: int = 1
+    columns: tuple[int, ...] | tuple[str, ...] | None = None
+
+    @property
+    def row_shape(self) -> tuple[int, ...]:
+        """The shape of one row of an array: the cells, and the channels if there are several."""
+        return (*self.shape, self.channels) if self.channels > 1 else self.shape
+
+    @property
+    def n_columns(self) -> int:
+        """How many columns the grid has."""
+        return math.prod(self.row_shape)
+
+    @property
+    def positions(self) -> tuple[int, ...]:
+        """The positions of the columns in the table, of a grid that was placed there."""
+        return tuple(int(at) for at in self.columns or ())
+
+    def cell_names(self) -> list[str]:
+        """Return names of the columns, in order."""
+        word = "point" if len(self.shape) == 1 else "pixel"
+        return [f"{word}[{','.join(map(str, at))}]" for at in np.ndindex(*self.row_shape)]
+
+    def placed(self, names: Sequence[str], kinds: Sequence[str]) -> Grid | None:
+        """Return the grid with positions of columns; None if the table does not have them."""
+        continuous = [j for j, kind in enumerate(kinds) if kind == "continuous"]
+        if self.columns is None:
+            found = continuous
+        else:
+            number = {name: j for j, name in enumerate(names)}
+            found = [number.get(at, -1) if isinstance(at, str) else at for at in self.columns]
+        if len(found) != self.n_columns or not set(found) <= set(continuous):
+            return None
+        return replace(self, columns=tuple(found))
+
+    def fill(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Fill missing cells with the mean of the nearest cells of their row and channel.
+
+        Parameters
+        ----------
+        columns : ndarray of shape (n_columns, n_rows)
+
+        Returns
+        -------
+        ndarray
+            The same array if no cell is missing. Channels without any value stay missing.
+        """
+        missing = np.flatnonzero(np.isnan(columns).any(axis=0))
+        if not len(missing):
+            return columns
+        filled = columns.copy()
+        for start in range(0, len(missing), ROWS_AT_A_TIME):
+            rows = missing[start : start + ROWS_AT_A_TIME]
+            cells = columns[:, rows].reshape(*self.shape, self.channels * len(rows))
+            filled[:, rows] = _filled(cells).reshape(self.n_columns, len(rows))
+        return filled
+
+    def to_state(self) -> dict[str, Any]:
+        """JSON-able state of a grid with positions."""
+        columns = None if self.columns is None else list(self.columns)
+        return {"shape": list(self.shape), "channels": self.channels, "columns": columns}
+
+    @classmethod
+    def from_state(cls, state: Any, names: Sequence[str], kinds: Sequence[str]) -> Grid:
+        """Rebuild from `to_state`'s dictionary, or raise ValueError: a file may be damaged."""
+        shape, columns = _lengths(state["shape"]), _lengths(state["columns"], least=0)
+        (channels,) = _lengths([state["channels"]])
+        if not 1 <= len(shape) <= MOST_AXES or len(set(columns)) < len(columns):
+            raise ValueError("its grid has no shape, or a column twice")
+        grid = cls(shape, channels, columns).placed(names, kinds)
+        if grid is None:
+            raise ValueError("its grid has columns that the table does not have")
+        return grid
+
+
+def row_shape_of(grids: Iterable[Grid]) -> tuple[int, ...] | None:
+    """Return the shape of a row of X if X may be an array of images or curves.
+
+    Examples
+    --------
+    >>> row_shape_of([Grid((8, 8)), Grid((8, 8))]), row_shape_of([Grid((8, 8)), Grid((4,))])
+    ((8, 8), None)
+    """
+    shapes = {grid.row_shape for grid in grids}
+    return shapes.pop() if len(shapes) == 1 else None
+
+
+def flat_rows(X: Any, row_shape: tuple[int, ...]) -> Any:
+    """Return images as rows of columns; anything else as it is."""
+    shape = getattr(X, "shape", None)
+    if shape is None and isinstance(X, (list, tuple)):
+        X = np.asarray(X)
+        shape = X.shape
+    if not isinstance(shape, tuple):
+        return X
+    if tuple(shape) == row_shape and len(shape) > 1:
+        raise ValueError(
+            f"X has the shape of a single image, {row_shape}: pass X[np.newaxis], an array with "
+            "one image."
+        )
+    if len(shape) <= 2:
+        return X
+    row = tuple(shape[1:])
+    if row not in (row_shape, (*row_shape, 1)):
+        has_channels = row[:-1] == row_shape
+        remedy = f"set channels={row[-1]} in Patch" if has_channels else "correct Patch's shape"
+        raise ValueError(
+            f"X has shape {tuple(shape)}, but a row of X has the shape {row_shape} in directions: "
+            f"pass an array of shape (n, {', '.join(map(str, row_shape))}), or {remedy}."
+        )
+    return X.reshape(shape[0], -1)
+
+
+def column_names(grids: Sequence[Grid], n_columns: int) -> list[str] | None:
+    """Return names of the columns of an array, in which cells have names of their own.
+
+    None if there is no grid, or several that are not the same, or none that fits.
+
+    Examples
+    --------
+    >>> column_names([Grid((2,), columns=(1, 2))], 4)
+    ['x0', 'point[0]', 'point[1]', 'x3']
+    """
+    if len(set(grids)) != 1:
+        return None
+    names = [f"x{j}" for j in range(n_columns)]
+    grid = grids[0].placed(names, ["continuous"] * n_columns)
+    if grid is None:
+        return None
+    for j, name in zip(grid.positions, grid.cell_names(), strict=True):
+        names[j] = name
+    return names
+
+
+def _filled(cells: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Fill NaN with means of neighbours, diagonal ones too, from the rim of each hole inwards.
+
+    The last axis is not one of the grid's.
+    """
+    n_axes = cells.ndim - 1
+    steps = [step for step in itertools.product((-1, 0, 1), repeat=n_axes) if any(step)]
+    while True:
+        missing = np.isnan(cells)
+        values, present = np.where(missing, 0.0, cells).astype(np.float64), ~missing
+        around = [(1, 1)] * n_axes + [(0, 0)]
+        wide, wide_present = np.pad(values, around), np.pad(present, around)
+        total, count = np.zeros(cells.shape), np.zeros(cells.shape, dtype=np.int64)
+        for step in steps:
+            there = tuple(
+                slice(1 + s, 1 + s + n) for s, n in zip(step, cells.shape[:-1], strict=True)
+            )
+            total += wide[there]
+            count += wide_present[there]
+        found = missing & (count > 0)
+        if not found.any():
+            return cells
+        cells = np.where(found, total / np.maximum(count, 1), cells).astype(np.float32)
+
+
+def _lengths(values: Any, least: int = 1) -> tuple[int, ...]:
+    if not isinstance(values, list) or not all(type(n) is int and n >= least for n in values):
+        raise ValueError("its grid has lengths or columns that are no numbers")
+    return tuple(values)

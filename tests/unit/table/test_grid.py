@@ -1,0 +1,127 @@
+"""Cells of images and curves: their names, their places in a table, and those that are missing."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from obliquebart.table.encoding import Encoding
+from obliquebart.table.grid import ROWS_AT_A_TIME, Grid, column_names, flat_rows
+
+NAN = np.nan
+LINE = Grid((5,), columns=tuple(range(5)))
+
+
+def filled(grid: Grid, rows) -> np.ndarray:
+    """Return filled rows of a grid."""
+    return grid.fill(np.asarray(rows, dtype=np.float32).T).T
+
+
+def test_a_hole_in_a_line_is_filled_from_its_rim():
+    rows = [[1, NAN, 3, NAN, NAN], [NAN, NAN, NAN, NAN, 7], [1, 2, 3, 4, 5]]
+    expected = [[1, 2, 3, 3, 3], [7, 7, 7, 7, 7], [1, 2, 3, 4, 5]]
+    np.testing.assert_array_equal(filled(LINE, rows), expected)
+
+
+def test_a_pixel_gets_the_mean_of_all_around_it():
+    image = np.arange(9.0)
+    image[[4, 8]] = NAN
+    found = filled(Grid((3, 3)), [image])[0].reshape(3, 3)
+    assert found[1, 1] == pytest.approx(np.mean([0, 1, 2, 3, 5, 6, 7]))
+    assert found[2, 2] == pytest.approx(np.mean([5, 7]))
+    np.testing.assert_array_equal(np.delete(found, [4, 8]), np.delete(image, [4, 8]))
+
+
+def test_channels_do_not_mix_and_empty_ones_stay_missing():
+    rows = [[1, NAN, NAN, NAN, 3, NAN]]  # three cells of two channels
+    np.testing.assert_array_equal(filled(Grid((3,), 2), rows), [[1, NAN, 2, NAN, 3, NAN]])
+    cube = np.full((1, 8), NAN)
+    cube[0, 7] = 2.0
+    np.testing.assert_array_equal(filled(Grid((2, 2, 2)), cube), np.full((1, 8), 2.0))
+
+
+def test_many_rows_are_filled_as_few_are():
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.random((ROWS_AT_A_TIME + 50, 12)) < 0.3, NAN, rng.random((1, 12)))
+    grid = Grid((3, 4))
+    each = np.concatenate([filled(grid, rows[i : i + 1]) for i in range(len(rows))])
+    np.testing.assert_array_equal(filled(grid, rows), each)
+    whole = np.ones((12, 3), dtype=np.float32)
+    assert grid.fill(whole) is whole
+
+
+def test_tables_are_filled_where_the_grid_is():
+    frame = pd.DataFrame({"a": [1.0, 2.0, 3.0], "p": [0.0, 1.0, 2.0], "town": ["x", "y", "y"]})
+    frame["q"] = [0.0, NAN, 2.0]
+    frame["b"] = [NAN, 1.0, 2.0]
+    grid = Grid((2,), columns=("p", "q"))
+    encoding, table = Encoding.fit_transform(frame, grids=[grid, grid])
+    assert encoding.grids == (Grid((2,), columns=(1, 3)),)
+    assert table.x_cont[2, 1] == table.x_cont[1, 1]
+    assert np.isnan(table.x_cont[3, 0])
+    later = encoding.transform(frame.assign(p=NAN))
+    assert np.isnan(later.x_cont[1:3, 1]).all()
+    assert later.x_cont[1, 2] == later.x_cont[2, 2]
+
+
+def test_a_grid_that_does_not_fit_is_left_to_the_directions():
+    frame = pd.DataFrame({"a": [1.0, 2.0], "town": ["x", "y"]})
+    for columns in (("a", "town"), ("a", "b"), (0, 5), None):
+        assert Encoding.fit(frame, grids=[Grid((2,), columns=columns)]).grids == ()
+
+
+def test_names_of_cells():
+    assert Grid((2,), 2).cell_names() == ["point[0,0]", "point[0,1]", "point[1,0]", "point[1,1]"]
+    assert column_names([Grid((2,))], 2) == ["point[0]", "point[1]"]
+    assert column_names([Grid((2,), columns=(0, 1)), Grid((2,), columns=(2, 3))], 4) is None
+    assert column_names([Grid((3,))], 4) is None
+
+
+def test_errors_name_the_cell():
+    X = np.zeros((4, 2, 3))
+    X[1, 1, 2] = np.inf
+    with pytest.raises(ValueError, match=r"Column 'pixel\[1,2\]'"):
+        Encoding.fit(X, grids=[Grid((2, 3))])
+
+
+def test_shapes_of_arrays():
+    images = np.zeros((4, 2, 3))
+    assert flat_rows(images, (2, 3)).shape == (4, 6)
+    assert flat_rows(images[..., None], (2, 3)).shape == (4, 6)
+    assert flat_rows(np.zeros((4, 6)), (2, 3)).shape == (4, 6)
+    with pytest.raises(ValueError, match=r"a single image, \(2, 3\): pass X\[np.newaxis\]"):
+        flat_rows(images[0], (2, 3))
+    with pytest.raises(ValueError, match="set channels=5 in Patch"):
+        flat_rows(np.zeros((4, 2, 3, 5)), (2, 3))
+    with pytest.raises(ValueError, match="or correct Patch's shape"):
+        flat_rows(np.zeros((4, 3, 2)), (2, 3))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"shape": []},
+        {"shape": [1, 1, 1, 5]},
+        {"shape": [-5]},
+        {"shape": 5},
+        {"shape": ["5"]},
+        {"shape": [10**12]},
+        {"channels": 0},
+        {"channels": None},
+        {"columns": None},
+        {"columns": [0, 1, 2, 3]},
+        {"columns": [0, 1, 2, 3, 3]},
+        {"columns": [0, 1, 2, 3, 9]},
+        {"columns": [0, 1, 2, 3, -1]},
+        {"columns": "abcde"},
+    ],
+)
+def test_damaged_states(damage):
+    encoding = Encoding.fit(np.eye(5), grids=[LINE])
+    state = encoding.to_state()
+    assert Encoding.from_state(state).grids == (LINE,)
+    with pytest.raises(ValueError, match="damaged"):
+        Encoding.from_state(state | {"grids": [state["grids"][0] | damage]})
+    with pytest.raises(ValueError, match="damaged"):
+        Encoding.from_state(state | {"grids": 7})
