@@ -14,11 +14,23 @@ from exact.oracles import core, outcomes
 from exact.oracles.invariance import make_table, twice
 from exact.oracles.prior import Prior
 from obliquebart import _core
+from obliquebart.model.added_columns import with_added_columns
 
 PRIOR = Prior(
     n_trees=2, alpha=0.8, beta=1.0, theta=(3.0, 4.0), sigma=(6.0, 1.0), leaf_sd=(3.0, 1.0)
 )
 DF = 6.0
+LINE = {
+    "kind": "patch",
+    "concentration": 1.0,
+    "columns": [0, 1, 2],
+    "shape": [3],
+    "least": [1],
+    "most": [2],
+}
+PAIR = {**LINE, "columns": [0, 1], "shape": [2]}
+SPARSE = {"kind": "sparse", "concentration": 2.0, "columns": []}
+REST = {**SPARSE, "columns": [2]}
 SHORT = outcomes.SHORT // 2  # enough for the planted bugs
 
 
@@ -31,6 +43,7 @@ class Causal(outcomes.Case):
         self.name, self.table, self._noise, self._level_sd = name, table, noise, level_sd
         self._codes_arms = not dose
         self._spreads = case.get("spreads", (0.6, 0.8))  # of the noise's factors, and of effects
+        self._directions = case.get("directions", [])
         n = table.n_rows
         arm = (5 * np.arange(n) + np.arange(n) // 3) % (n_arms + 1)
         self._dose = np.array([arm == k + 1 for k in range(n_arms)], dtype=float)
@@ -64,10 +77,14 @@ class Causal(outcomes.Case):
         out = core.settings(PRIOR, likelihood=f"causal_{self._noise}", more=more, **core.MOVES)
         if "probit" in self._noise:
             out.sigma, out.sigma_fixed, out.offset = 1.0, True, 0.3
+        # As the estimator does.
+        hidden = [len(self.table.x_cont) - 1]
+        out.directions = with_added_columns(self._directions, hidden)
         if self._noise == "varying_noise":
             self._add(out, leaf_model="precision", leaf_sd=self._spreads[0])
         for _ in self._dose:
-            self._add(out, hidden_columns=1, leaf_sd=self._spreads[1])
+            of_effects = {"leaf_sd": self._spreads[1], "directions": self._directions}
+            self._add(out, hidden_columns=1, **of_effects)
         return out
 
     def _add(self, settings, **values):
@@ -129,6 +146,9 @@ CASES = [
     Causal("varying noise", make_table(12, 2), "varying_noise", weighted=True, spreads=(1.5, 6.0)),
     Causal("labels", make_table(14, 2, (2,)), "probit"),
     Causal("labels, weights", make_table(8, 2), "weighted_probit"),
+    Causal("a line", make_table(14, 4), directions=[LINE]),
+    Causal("a line and sparse rules", make_table(14, 4), "probit", directions=[LINE, SPARSE]),
+    Causal("a line and other columns", make_table(14, 4), directions=[PAIR, REST]),
 ]
 
 
@@ -160,9 +180,10 @@ def test_the_prior_of_the_coefficients(dose, seed):
 
 
 @pytest.mark.parametrize("n_arms", [1, 2], ids=["two arms", "three arms"])
-def test_rules_of_effects_do_not_see_the_last_column(n_arms):
+@pytest.mark.parametrize("directions", [[], [PAIR], [PAIR, SPARSE]], ids=len)
+def test_rules_of_effects_do_not_see_the_last_column(n_arms, directions):
     """It holds the propensity, which explains the outcome here and all of the effect."""
-    case = Causal("", make_table(200, 3), n_arms=n_arms)
+    case = Causal("", make_table(200, 3), n_arms=n_arms, directions=directions)
     last, settings = case.table.x_cont[-1], case.settings()
     data = core.data(case.table)
     y = np.stack([3.0 * last * (1.0 + case._dose[0]), *case._dose])
@@ -172,7 +193,9 @@ def test_rules_of_effects_do_not_see_the_last_column(n_arms):
     prior = [_core.draw_prior(data, settings, 1, i) for i in range(200)]
     for e in range(1 + n_arms):
         wanted = {0, 1, 2} if e == 0 else {0, 1}
-        assert columns_of(chain.draws_of(e)) == wanted
+        found = columns_of(chain.draws_of(e))
+        assert found <= wanted
+        assert (2 in found) == (e == 0)
         trees = [first if e == 0 else more[f"ensemble.{e}.trees"] for first, more in prior]
         assert set().union(*map(columns_of, trees)) == wanted
 

@@ -171,8 +171,6 @@ class FitTask:
         """Return the parameter that says which directions rules have; none without options."""
         if not texts:
             return {}
-        if "directions" not in self.estimator().get_params():
-            raise FileError("--directions and --treatment exclude each other.")
         if rules == "axis":
             raise FileError(
                 "--rules axis and --directions exclude each other: use --directions axis."

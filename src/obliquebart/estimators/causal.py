@@ -27,7 +27,9 @@ from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.running import NoiseFits
 from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.likelihood.causal import WithEffects
+from obliquebart.model.added_columns import with_added_columns
 from obliquebart.model.calibration import calibrate
+from obliquebart.model.directions import MOST_COMPONENTS
 from obliquebart.model.parameters import (
     CATEGORICAL_FEATURES,
     DATES,
@@ -160,6 +162,7 @@ class ObliqueBARTCausal(CausalChecks, CausalReading):
         n_chains: int = LENGTH.n_chains,
         prior: Literal["default", "paper"] = DEFAULTS.prior,
         rules: Literal["oblique", "axis"] = DEFAULTS.rules,
+        directions: Any = DEFAULTS.directions,
         soft: bool | Literal["auto"] = DEFAULTS.soft,
         alpha: float = DEFAULTS.alpha,
         beta: float = DEFAULTS.beta,
@@ -190,7 +193,13 @@ class ObliqueBARTCausal(CausalChecks, CausalReading):
         check_choice("outcome", self.outcome, OUTCOMES)
         check_choice("treatment_type", self.treatment_type, KINDS)
         check_choice("propensity", self.propensity, (*FITS, None))
-        return super()._checked_parameters()
+        parameters, length = super()._checked_parameters()
+        if len(parameters.directions or ()) == MOST_COMPONENTS:
+            raise ValueError(
+                f"directions has {MOST_COMPONENTS} components, but {type(self).__name__} may need "
+                "one more for the propensities: leave one out."
+            )
+        return parameters, length
 
     @classmethod
     def _takes(cls, likelihood: Likelihood) -> bool:
@@ -295,10 +304,18 @@ class ObliqueBARTCausal(CausalChecks, CausalReading):
         scale = np.maximum(np.abs(doses).max(axis=1, keepdims=True), 1e-300)
         simple = replace(outcome, likelihood=outcome.likelihood.when_estimating, more=())
         plain = TrainingProblem(problem.table.with_columns(doses / scale), simple)
+        p_cont = plain.table.p_cont
+        added = range(p_cont - len(doses) - outcome.likelihood.n_hidden, p_cont)
+        directions = with_added_columns(parameters.core_directions, added)
         # Tails that are not asked for would make skewed outcomes count less, and an average effect
         # is about all of them.
-        normal = replace(parameters, nu=None, noise_df=parameters.noise_df or math.inf)
-        return plain, [calibrate(normal, simple, plain.table.p_cont)]
+        normal = replace(
+            parameters,
+            core_directions=directions,
+            nu=None,
+            noise_df=parameters.noise_df or math.inf,
+        )
+        return plain, [calibrate(normal, simple, p_cont)]
 
     @documented
     def to_arviz(

@@ -21,6 +21,7 @@ from obliquebart.estimators.arguments import ReadData
 from obliquebart.estimators.base import ObliqueBART
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.likelihood.causal import WithEffects
+from obliquebart.model.directions import core_directions, grids_of
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import CheckedHyperparameters
 from obliquebart.model.seen_rows import training_keys
@@ -92,10 +93,14 @@ class CausalReading(ObliqueBART):
             categorical_features=self.categorical_features,
             dates=self.dates,
             feature_scaling=parameters.feature_scaling,
+            grids=grids_of(parameters.directions),
             rows=rows,
             owner=owner,
         )
         encoding = replace(encoding, left_out=column)
+        # Those of the fit of propensities, which has the user's columns alone.
+        directions = core_directions(parameters.directions, encoding)
+        parameters = replace(parameters, core_directions=directions)
         if y.design is None:
             require_other_columns(encoding, table, treatment, used)
         given = y.propensity

@@ -102,6 +102,8 @@ class Likelihood(ABC):
         The engine's name of the map from the ensembles after the first to `noise_at_rows`.
     n_treatments : int
         How many treatments have an effect of their own on f: the last ensembles.
+    n_hidden : int
+        How many of the last continuous columns these ensembles do not have.
     joint_classes : bool
         Whether one posterior has the probabilities of all classes, as its `predictions`.
     is_whole : bool
@@ -127,6 +129,7 @@ class Likelihood(ABC):
     is_score: ClassVar[bool] = False
     other_link: ClassVar[str] = "identity"
     n_treatments: int = 0
+    n_hidden: int = 0
     joint_classes: ClassVar[bool] = False
     is_whole: ClassVar[bool] = False
     noun: ClassVar[str] = "a number"

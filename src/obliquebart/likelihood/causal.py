@@ -108,6 +108,8 @@ class WithEffects(Likelihood):
         effect = {
             **{name: first[name] for name in SHARED},
             **{name: first[name] for name in OF_SOFT_RULES if name in first},
+            # Without a component for the columns that rules of effects do not have.
+            "directions": parameters.core_directions,
             "n_trees": n_trees,
             "alpha": parameters.effect_alpha,
             "beta": parameters.effect_beta,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from obliquebart import _core
+from obliquebart.model.added_columns import with_added_columns
 from obliquebart.model.directions import theta_columns
 from obliquebart.model.outcome import NoiseEstimate, Outcome, require_scale
 from obliquebart.model.parameters import WIDTH_SCALE, CheckedHyperparameters
@@ -22,13 +23,15 @@ def calibrate(
     The outcome is that of one posterior, and not constant.
     """
     likelihood = outcome.likelihood
+    hidden = range(p_cont - likelihood.n_hidden, p_cont)
+    directions = with_added_columns(parameters.core_directions, hidden)
     first = {
         "n_trees": parameters.n_trees,
         "alpha": parameters.alpha,
         "beta": parameters.beta,
         "min_samples_leaf": parameters.min_samples_leaf,
         "axis_rules": parameters.rules == "axis",
-        "directions": parameters.core_directions,
+        "directions": directions,
         "p_change": parameters.p_change,
         "p_perturb": parameters.p_perturb,
         "output_correlation": parameters.preset.output_correlation,
@@ -36,7 +39,7 @@ def calibrate(
         "likelihood": likelihood.name,
         **_leaf_prior(parameters, outcome),
         **likelihood.noise_prior(parameters, outcome, noise),
-        **_theta_prior(parameters, p_cont),
+        **_theta_prior(parameters, directions, p_cont),
         **_width_prior(parameters),
     }
     return settings_from_dict(
@@ -73,10 +76,12 @@ def _leaf_prior(parameters: CheckedHyperparameters, outcome: Outcome) -> dict[st
     return {"leaf_sd": leaf_sd, **sampled, **scales}
 
 
-def _theta_prior(parameters: CheckedHyperparameters, p_cont: int) -> dict[str, Any]:
+def _theta_prior(
+    parameters: CheckedHyperparameters, directions: list[dict[str, Any]], p_cont: int
+) -> dict[str, Any]:
     """Return the prior of theta; a mixture of directions may have it for some columns only."""
-    if parameters.core_directions:
-        p_cont = theta_columns(parameters.core_directions, p_cont)
+    if directions:
+        p_cont = theta_columns(directions, p_cont)
     axis = parameters.rules == "axis"
     by_column = parameters.preset.axis_theta_a if axis else parameters.preset.theta_a(p_cont)
     a = float(parameters.n_trees) if by_column is None else by_column

@@ -280,7 +280,7 @@ class CheckedHyperparameters(Hyperparameters):
 
 DEFAULTS = Hyperparameters()
 # What files and pickles mean that are older than a parameter.
-BEFORE: Mapping[str, Any] = {"soft": False, "tree_df": None, "votes": 1}
+BEFORE: Mapping[str, Any] = {"directions": None, "soft": False, "tree_df": None, "votes": 1}
 
 
 @dataclass(frozen=True)

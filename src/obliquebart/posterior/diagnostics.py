@@ -356,8 +356,9 @@ def scalar_names(posterior: Posterior) -> list[str]:
         has_theta = theta_columns(components, posterior.encoding.p_cont) > 1
     for e in range(len(posterior.ensembles)):
         prefix = ensemble_prefix(e)
-        if len(components) > 1:
-            names += [f"{prefix}direction.{c}" for c in range(len(components))]
+        n_components = len(settings_of(settings, e).get("directions", []))
+        if n_components > 1:
+            names += [f"{prefix}direction.{c}" for c in range(n_components)]
         if has_theta and not np.isnan(posterior.trace[f"{prefix}theta"]).all():
             names.append(f"{prefix}theta")
         if not settings_of(settings, e).get("leaf_sd_fixed", True):

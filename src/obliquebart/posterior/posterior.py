@@ -195,8 +195,10 @@ class Posterior(PosteriorPredictions, PosteriorSummaries):
 
     def part(self, e: int) -> Posterior:
         """Return one ensemble as a posterior of its own, from which chains cannot go on."""
-        first = {n: values for n, values in self.trace.items() if not n.startswith("ensemble.")}
         prefix = ensemble_prefix(e)
+        # Weights of directions are of the first ensemble alone: others may have none.
+        not_shared = ("ensemble.", *(["direction."] if prefix else []))
+        first = {n: values for n, values in self.trace.items() if not n.startswith(not_shared)}
         trace = first | {
             name.removeprefix(prefix): values
             for name, values in self.trace.items()

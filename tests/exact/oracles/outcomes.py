@@ -71,6 +71,10 @@ def _statistics(case: Case, y: np.ndarray, fits: list[Any], trees: list[Any], sc
         if len(scales.get(f"{prefix}tree_scales", ())):
             out[f"scale of a tree of {e}"] = scales[f"{prefix}tree_scales"][0]
         out[f"theta of {e}"] = scales[f"{prefix}theta"][0]
+        if len(scales.get(f"{prefix}direction_weights", ())):
+            kinds = draws.to_arrays()["node_kind"]
+            out[f"weight of a component of {e}"] = scales[f"{prefix}direction_weights"][0]
+            out[f"rules of the other components of {e}"] = (kinds >> 4 > 0).sum()
     return out | {name: scales[name] for name in case.scales} | case.statistics(y, fits, scales)
 
 
@@ -109,6 +113,7 @@ def sweep_statistics(case: Case, n: int, seed: int) -> Arrays:
             chain = _core.Sampler(data, y, case.weights, settings, seed, 0)
         for name in case.scales:
             chain.set_value(name, scales[name])
+        _set_direction_weights(chain, scales)
         for e in range(settings.n_ensembles):
             prefix = "" if e == 0 else f"ensemble.{e}."
             chain.set_value(f"{prefix}leaf_sd", scales[f"{prefix}leaf_sd"])
@@ -125,12 +130,19 @@ def sweep_statistics(case: Case, n: int, seed: int) -> Arrays:
     return _stack(found)
 
 
+def _set_direction_weights(chain: _core.Sampler, scales: Mapping[str, Any]) -> None:
+    weights = {name: w for name, w in scales.items() if name.endswith("direction_weights")}
+    if any(map(len, weights.values())):
+        state = chain.state()
+        chain.set_state(state | {name: w for name, w in weights.items() if name in state})
+
+
 def p_values(case: Case, n: int, n_reference: int, seed: int) -> dict[str, float]:
     """Compare both, statistic by statistic."""
     ours = sweep_statistics(case, n, seed)
     reference = prior_statistics(case, n_reference, seed + 1)
     return {
-        name: p_value(values, reference[name], name.startswith("leaves"))
+        name: p_value(values, reference[name], name.startswith(("leaves", "rules")))
         for name, values in ours.items()
         if np.ptp(np.concatenate([values, reference[name]])) > 0
     }
