@@ -112,27 +112,36 @@ class StrongPatch(NamedTuple):
 
 
 def strongest_patches(
-    posteriors: Sequence[Posterior], n_patches: int, n_draws: int = 100, overlap: float = 0.5
+    posteriors: Sequence[Posterior],
+    n_patches: int,
+    columns: NDArray[np.int64] | None = None,
+    n_draws: int = 100,
+    overlap: float = 0.5,
 ) -> list[StrongPatch]:
     """Return the sets of columns with the largest effects, largest first.
 
-    Chains find the same feature in patches that differ by a cell. A patch that shares more than
-    `overlap` of its columns and those of a stronger one, counted together, is therefore left out.
+    With `columns`, rules that have any other column do not count. Chains find the same feature in
+    patches that differ by a cell. A patch that shares more than `overlap` of its columns and those
+    of a stronger one, counted together, is therefore left out.
     """
     sums: dict[bytes, tuple[FloatArray, float]] = {}
+    is_shown = np.full(posteriors[0].encoding.p_cont, columns is None)
+    is_shown[[] if columns is None else columns.ravel()] = True
     for posterior in posteriors:
         share = _share_of_draw(posterior, n_draws)
         for node, effect in _rules(posterior, n_draws):
+            if not is_shown[node.columns].all():
+                continue
             key = np.asarray(node.columns, np.int64).tobytes()
             weights, size = sums.get(key, (np.zeros(len(node.columns)), 0.0))
             sums[key] = (weights + share * effect * node.weights, size + share * abs(effect))
     found: list[StrongPatch] = []
     for key, (weights, size) in sorted(sums.items(), key=lambda item: -item[1][1]):
-        columns = np.frombuffer(key, np.int64)
+        used = np.frombuffer(key, np.int64)
         if len(found) == n_patches or size == 0.0:
             break
-        if all(_jaccard(columns, each.columns) <= overlap for each in found):
-            found.append(StrongPatch(columns, weights / size, size))
+        if all(_jaccard(used, each.columns) <= overlap for each in found):
+            found.append(StrongPatch(used, weights / size, size))
     return found
 
 

@@ -4,47 +4,35 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.explain.layout import Layout
 from obliquebart.table.encoded import EncodedTable
 
 FloatArray = NDArray[np.float64]
 # Rows that are predicted at a time.
 BLOCK_ROWS = 4096
-# The side of a window by default, as a share of the side of an image or of the length of a curve.
+# The side of a window by default, as a share of the side of an image or a cube, or of the length of
+# a curve.
 SIDE_SHARE, LENGTH_SHARE = 1 / 7, 1 / 10
 
 
-class Layout(NamedTuple):
-    """Where the cells of an image or a curve are: the continuous column of each of them.
+def default_size(layout: Layout) -> tuple[int, ...]:
+    """Return the sides of a window."""
+    share = LENGTH_SHARE if len(layout.shape) == 1 else SIDE_SHARE
+    return tuple(min(max(round(share * n), 2), n) for n in layout.shape)
 
-    An array with three axes has the channels of an image along the last of them.
-    """
 
-    columns: NDArray[np.int64]
-
-    @property
-    def n_axes(self) -> int:
-        """Axes along which windows move."""
-        return min(self.columns.ndim, 2)
-
-    def default_size(self) -> tuple[int, ...]:
-        """Return the sides of a window."""
-        share = LENGTH_SHARE if self.n_axes == 1 else SIDE_SHARE
-        lengths = self.columns.shape[: self.n_axes]
-        return tuple(min(max(round(share * n), 2), n) for n in lengths)
-
-    def windows(self, size: Sequence[int]) -> Iterator[tuple[slice, ...]]:
-        """Yield windows that cover all cells, each half a window from the one before."""
-        lengths = self.columns.shape[: self.n_axes]
-        along = [
-            [slice(start, start + side) for start in _starts(length, side)]
-            for length, side in zip(lengths, size, strict=True)
-        ]
-        yield from itertools.product(*along)
+def windows_of(layout: Layout, size: Sequence[int]) -> Iterator[tuple[slice, ...]]:
+    """Yield windows that cover all cells, each half a window from the one before."""
+    along = [
+        [slice(start, start + side) for start in _starts(length, side)]
+        for length, side in zip(layout.shape, size, strict=True)
+    ]
+    yield from itertools.product(*along)
 
 
 def _starts(length: int, side: int) -> list[int]:
@@ -65,11 +53,11 @@ def cell_evidence(
     where the row's own values raise the score. Only relative to the other rows do values speak for
     anything, and windows that need each other, as the two ends of a stroke, are not taken apart.
     """
-    windows = list(layout.windows(size))
+    windows = list(windows_of(layout, size))
     base = float(score(row)[0])
     n_others = others.n_rows
     per_block = max(BLOCK_ROWS // n_others, 1)
-    total = np.zeros(layout.columns.shape[: layout.n_axes])
+    total = np.zeros(layout.shape)
     count = np.zeros_like(total)
     for start in range(0, len(windows), per_block):
         block = windows[start : start + per_block]
@@ -85,19 +73,21 @@ def cell_evidence(
 
 
 def check_size(size: int | Sequence[int] | None, layout: Layout) -> tuple[int, ...]:
-    """Return the sides of a window; a number is for both of them."""
+    """Return the sides of a window; a number is for all of them."""
     if size is None:
-        return layout.default_size()
-    sides = (size,) * layout.n_axes if isinstance(size, int) else tuple(int(n) for n in size)
-    lengths = layout.columns.shape[: layout.n_axes]
-    if len(sides) != len(lengths) or not all(
-        1 <= a <= b for a, b in zip(sides, lengths, strict=True)
+        return default_size(layout)
+    lengths = layout.shape
+    sides: Any = (size,) * len(lengths) if isinstance(size, (int, np.integer)) else size
+    is_list = isinstance(sides, (list, tuple, np.ndarray)) and len(sides) == len(lengths)
+    if not is_list or not all(
+        isinstance(a, (int, np.integer)) and 1 <= a <= b
+        for a, b in zip(sides, lengths, strict=True)
     ):
         raise ValueError(
             f"size={size!r} must be one number, or one per axis, each from 1 to the length of its "
             f"axis: {lengths}."
         )
-    return sides
+    return tuple(int(side) for side in sides)
 
 
 def log_odds(probability: FloatArray, smallest: float = 1e-6) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Where f looks in images and curves, and what in one of them speaks for its prediction."""
+"""Where f looks in images, curves and cubes, and what in one of them speaks for its prediction."""
 
 from __future__ import annotations
 
@@ -9,11 +9,15 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from obliquebart.explain.directions import column_effects, strongest_patches
-from obliquebart.explain.evidence import Layout, cell_evidence, check_size, log_odds
+from obliquebart.explain.directions import StrongPatch, column_effects, strongest_patches
+from obliquebart.explain.evidence import cell_evidence, check_size, log_odds
+from obliquebart.explain.layout import Layout, layout_of
+from obliquebart.explain.one_row import as_table, raw_values
 from obliquebart.plots.style import (
     ACCENT,
     INK,
@@ -24,60 +28,60 @@ from obliquebart.plots.style import (
     short_name,
 )
 from obliquebart.plots.subject import Subject, subject_of
-from obliquebart.posterior.posterior import Posterior
+from obliquebart.plots.tiles import Tiles, inches
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_count
 
+FloatArray = NDArray[np.float64]
 # The map of signed values: its lightness grows all along, so that it reads without colours.
 MAP = "cividis"
-TILES_PER_ROW = 4
 # Line widths of a curve where nothing speaks for or against the prediction, and where most does.
 THIN, THICK = 1.0, 5.0
+# Heights of figures: of a curve, of images, and the least that leaves room for a colour bar.
+LOW, HIGH, LEAST = 3.2, 4.8, 2.0
+# The slices of larger cubes have numbers as names, so that more of them fit beside each other.
+MOST_NAMED_SLICES = 16
 
 
 @documented("direction_map(model.fit(X, y), (5, 2))")
 def direction_map(
     model: Any,
-    shape: Sequence[int] | None = None,
+    shape: int | Sequence[int] | None = None,
     *,
+    grid: int | None = None,
     signed: bool = False,
     class_: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw where the rules look: an image, or a curve.
+    """Draw where the rules look: in an image, a curve or a cube.
 
     A cell is the posterior mean of ``|φ|`` there, summed over all rules, each weighted by its
-    effect:
-    how much the outputs on its two sides differ. Channels are added up.
+    effect: how much the outputs on its two sides differ. Channels are added up. A cube is drawn as
+    its slices along the first axis, side by side, each with its number above.
 
     Parameters
     ----------
     model : fitted estimator or Posterior
         What to draw.
-    shape : sequence of int, optional
-        The shape of a row: (length,), (height, width) or (height, width, channels). By default,
-        that of the only `Patch` of the model.
+    shape : int or sequence of int, optional
+        The shape of a row: (length,), (height, width) or (height, width, channels). Not needed if
+        the model has a `Patch`; with several of them on other columns, it chooses among these.
+    grid : int, optional
+        Which `Patch` to draw, counted from 0, if the model has several on other columns.
     signed : bool, default=False
         Weight φ instead of ``|φ|``: positive where f, or the score of the class, grows with the
-        value
-        of a cell.
+        value of a cell.
     class_ : label, optional
         With more than two classes, the class whose trees to use; by default, all classes.
     """
     parts = list(subject_of(model, class_).parts.values())
-    posterior = parts[0]
-    cells = _cells(posterior.encoding.p_cont, shape or posterior.encoding.grid)
+    layout = layout_of(parts[0].encoding, shape, grid)
     values = np.sum([column_effects(part)[int(signed)] for part in parts], axis=0)
-    image = _flat_image(values[_columns(posterior, cells)].reshape(cells))
-    ax = new_axes(ax, height=3.2 if image.ndim == 1 else 4.8)
-    words = "effect times φ" if signed else "effect times |φ|"
-    if image.ndim == 1:
-        ax.axhline(0.0, color=INK, lw=0.8)
-        ax.plot(np.arange(len(image)), image, color=ACCENT, lw=2)
-        label_axes(ax, x="point", y=words)
-        return ax
-    _show_image(ax, image, words, signed)
-    return ax
+    drawn = new_axes(ax, height=_height(layout))
+    draw_map(drawn, layout.cells(values), signed=signed)
+    if ax is None:
+        fit_height(drawn)
+    return drawn
 
 
 @documented("patches(model.fit(X, y), shape=(5, 2))")
@@ -85,7 +89,8 @@ def patches(
     model: Any,
     n_patches: int = 8,
     *,
-    shape: Sequence[int] | None = None,
+    shape: int | Sequence[int] | None = None,
+    grid: int | None = None,
     class_: Any = None,
     ax: Axes | None = None,
 ) -> Axes:
@@ -95,8 +100,10 @@ def patches(
     two sides differ, summed over all such rules, as a mean over draws; it is written beside each
     patch. What is drawn is their mean φ weighted by the effect: f, or the score of the class, grows
     where cells with positive values get larger, and those with negative values smaller. A patch
-    that mostly overlaps with a stronger one is left out. Images are tiles, strongest first; curves
-    are lines above each other, strongest at the top.
+    that mostly overlaps with a stronger one is left out, and so are rules that also have other
+    columns. Images are tiles, strongest first. Curves are lines above each other, strongest at the
+    top, and so are patches in a cube: each is a row of the slices that it touches, with their
+    numbers along the first axis.
 
     Parameters
     ----------
@@ -104,31 +111,27 @@ def patches(
         What to draw.
     n_patches : int, default=8
         How many patches to draw at most.
-    shape : sequence of int, optional
-        The shape of a row: (length,), (height, width) or (height, width, channels). By default,
-        that of the only `Patch` of the model.
+    shape : int or sequence of int, optional
+        The shape of a row: (length,), (height, width) or (height, width, channels). Not needed if
+        the model has a `Patch`; with several of them on other columns, it chooses among these.
+    grid : int, optional
+        Which `Patch` to draw, counted from 0, if the model has several on other columns.
     class_ : label, optional
         With more than two classes, the class whose trees to use; by default, all classes.
     """
     parts = list(subject_of(model, class_).parts.values())
-    posterior = parts[0]
-    cells = _cells(posterior.encoding.p_cont, shape or posterior.encoding.grid)
-    found = strongest_patches(parts, check_count("n_patches", n_patches, 1))
+    layout = layout_of(parts[0].encoding, shape, grid)
+    found = strongest_patches(parts, check_count("n_patches", n_patches, 1), layout.columns)
     if not found:
-        raise ValueError("The model has no rule with an effect, so there is no patch to draw.")
-    maps, columns = [], _columns(posterior, cells)
-    for patch in found:
-        values = np.zeros(posterior.encoding.p_cont)
-        values[patch.columns] = patch.weights
-        maps.append(_flat_image(values[columns].reshape(cells)))
-    names = [f"{patch.effect:.2g}" for patch in found]
-    if maps[0].ndim == 1:
-        ax = new_axes(ax, height=1.0 + 0.5 * len(maps))
-        _show_lines(ax, maps, names)
-    else:
-        ax = new_axes(ax, height=1.0 + 1.8 * math.ceil(len(maps) / TILES_PER_ROW))
-        _show_tiles(ax, maps, names)
-    return ax
+        raise ValueError(
+            "The model has no rule with an effect on these cells alone, so there is no patch to "
+            "draw. plots.direction_map also shows rules that have other columns."
+        )
+    drawn = new_axes(ax, height=patches_height(layout, len(found)))
+    draw_patches(drawn, layout, found)
+    if ax is None:
+        fit_height(drawn)
+    return drawn
 
 
 @documented("evidence(model.fit(X, y), X[0], shape=(5, 2), n_rows=5)")
@@ -137,36 +140,42 @@ def evidence(
     row: Any,
     X: Any = None,
     *,
-    shape: Sequence[int] | None = None,
+    shape: int | Sequence[int] | None = None,
+    grid: int | None = None,
     class_: Any = None,
     size: int | Sequence[int] | None = None,
     n_rows: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what in one image or curve speaks for and against its prediction.
+    """Draw what in one image, curve or cube speaks for and against its prediction.
 
     A window of the row is replaced by the same window of other rows. How much the prediction then
-    falls on average is what the window speaks for it; a cell has the mean over the windows that
+    falls on average is what the window says for it; a cell has the mean over the windows that
     contain it. Positive values raise the prediction compared with the other rows, negative values
-    lower it. With classes the prediction is the log odds of one class. A contour shows an image;
-    a curve has the evidence as its colour, and is thicker where there is more of either sign.
+    lower it. With classes the prediction is the log odds of one class. A contour shows an image, or
+    each slice of a cube; a curve has the evidence as its colour, and is thicker where there is more
+    of either sign. Missing cells are holes in the contour or the curve.
 
     Parameters
     ----------
     model : fitted estimator
-        The model.
-    row : array
-        One row of a table: an image or a curve, as an array of its shape or flat.
+        The model. Effects of a causal model have no evidence; `direction_map` draws these.
+    row : array, Series, dict, or table with one row
+        One row of a table, with all its columns: an image, a curve or a cube, as an array of its
+        shape or flat; or the values of the columns by their names.
     X : table of shape (n, n_features), optional
         The other rows; by default, the training rows.
-    shape : sequence of int, optional
-        The shape of a row: (length,), (height, width) or (height, width, channels). By default,
-        that of the only `Patch` of the model. Windows have all channels.
+    shape : int or sequence of int, optional
+        The shape of a row: (length,), (height, width) or (height, width, channels). Not needed if
+        the model has a `Patch`; with several of them on other columns, it chooses among these.
+        Windows have all channels.
+    grid : int, optional
+        Which `Patch` to draw, counted from 0, if the model has several on other columns.
     class_ : label, optional
         The class whose log odds to explain; by default, the one with the largest probability.
     size : int or sequence of int, optional
-        The sides of a window: by default a seventh of those of an image, or a tenth of the length
-        of a curve, but at least 2.
+        The sides of a window: by default a seventh of those of an image or a cube, or a tenth of
+        the length of a curve, but at least 2.
     n_rows : int, default=20
         How many of the other rows to use, evenly spaced.
     """
@@ -174,27 +183,27 @@ def evidence(
     if hasattr(model, "effects_"):
         raise ValueError(
             "A causal model estimates effects, which have no evidence. Where the rules of an "
-            "effect look: plots.direction_map(model.effects_[arm], shape)."
+            "effect look: plots.direction_map(model.effects_[arm], shape). The shape is only "
+            "needed without a Patch."
         )
     subject, encoding = subject_of(model, class_), model._fitted.encoding
-    cells = _cells(encoding.p_cont, shape or encoding.grid)
-    layout = Layout(np.array(_columns(subject.posteriors[0], cells)).reshape(cells))
+    layout = layout_of(encoding, shape, grid)
+    sides = check_size(size, layout)
     rows = model._rows(X, "evidence(model, row, X)")
     chosen = np.linspace(0, rows.n_rows - 1, min(check_count("n_rows", n_rows, 1), rows.n_rows))
-    own = encoding.transform(_one_row(row, encoding.n_features_in_))
+    table = as_table(row, encoding, layout.row_shape)
+    own = encoding.transform(table)
     score = _Score(model, subject, own)
-    values = cell_evidence(
-        score, own, rows.take(chosen.astype(np.intp)), layout, check_size(size, layout)
-    )
-    ax = new_axes(ax, height=3.2 if values.ndim == 1 else 4.8)
-    # A missing cell has no brightness, and leaves a hole in the line or contour.
-    own_cells = np.asarray(np.asarray(row, dtype=np.float64).ravel()[_positions(model, layout)])
+    values = cell_evidence(score, own, rows.take(chosen.astype(np.intp)), layout, sides)
+    drawn = new_axes(ax, height=_height(layout))
+    raw = raw_values(table, encoding, layout.columns)
     if values.ndim == 1:
-        _show_curve(ax, own_cells, values, score.label)
+        _show_curve(drawn, raw, values, score.label)
     else:
-        _show_image(ax, values, score.label, True)
-        _outline(ax, _flat_image(own_cells))
-    return ax
+        _show_cells(drawn, values, score.label, signed=True, outlined=raw.sum(axis=-1))
+    if ax is None:
+        fit_height(drawn)
+    return drawn
 
 
 class _Score:
@@ -212,7 +221,7 @@ class _Score:
             name = short_name(str(subject.classes[self._position]))
             self.label = f"evidence for {name}, in log odds"
 
-    def __call__(self, table: EncodedTable) -> NDArray[np.float64]:
+    def __call__(self, table: EncodedTable) -> FloatArray:
         if self._position is None:
             return np.asarray(
                 self._model.posterior_.summarise(table, n_jobs=self._model.n_jobs).mean
@@ -221,61 +230,124 @@ class _Score:
         return log_odds(probabilities[:, self._position])
 
 
-def _one_row(row: Any, n_features: int) -> NDArray[np.float64]:
-    flat = np.asarray(row, dtype=np.float64).reshape(1, -1)
-    if flat.shape[1] != n_features:
-        raise ValueError(
-            f"row has {flat.shape[1]} values, but a row of the model's table has {n_features}: "
-            "pass one image or curve, with the columns beside it if there are any."
-        )
-    return flat
-
-
-def _positions(model: Any, layout: Layout) -> NDArray[np.intp]:
-    """Return the positions in the table of the columns of cells."""
-    continuous = [j for j, kind in enumerate(model._fitted.encoding.kinds) if kind == "continuous"]
-    return np.array(continuous, dtype=np.intp)[layout.columns]
-
-
 # ---- drawing -------------------------------------------------------------------------------------
 
 
-def _show_image(ax: Axes, image: NDArray[np.float64], words: str, signed: bool) -> None:
-    most = float(np.abs(image).max()) or 1.0
+def draw_map(ax: Axes, values: FloatArray, *, signed: bool = False) -> None:
+    """Draw the effects of cells, in the shape of the cells."""
+    words = "effect times φ" if signed else "effect times |φ|"
+    if values.ndim > 1:
+        _show_cells(ax, values, words, signed=signed)
+        return
+    ax.axhline(0.0, color=INK, lw=0.8)
+    ax.plot(np.arange(len(values)), values, color=ACCENT, lw=2)
+    label_axes(ax, x="point", y=words)
+
+
+def draw_patches(ax: Axes, layout: Layout, found: Sequence[StrongPatch]) -> None:
+    """Draw patches of the cells of a layout."""
+    n_columns = 1 + int(max(layout.columns.max(), *(patch.columns.max() for patch in found)))
+    maps, is_in = [], []
+    for patch in found:
+        values, used = np.zeros((2, n_columns))
+        values[patch.columns], used[patch.columns] = patch.weights, 1.0
+        maps.append(layout.cells(values))
+        is_in.append(layout.cells(used) > 0)
+    names = [f"{patch.effect:.2g}" for patch in found]
+    if len(layout.shape) == 1:
+        _show_lines(ax, maps, names)
+    elif len(layout.shape) == 2:
+        tiles = Tiles.across(ax, len(maps), layout.shape, max(map(len, names)))
+        _show_tiles(ax, tiles, maps, names, "mean φ", signed=True)
+    else:
+        _show_patches_in_cube(ax, maps, is_in, names)
+
+
+def patches_height(layout: Layout, n_patches: int) -> float:
+    """Return the height of a figure with so many patches."""
+    if len(layout.shape) == 2:
+        return 1.0 + 1.8 * math.ceil(n_patches / 4)
+    return 1.0 + (0.5 if len(layout.shape) == 1 else 0.95) * n_patches
+
+
+def fit_height(ax: Axes) -> None:
+    """Make the figure of an image or of tiles no taller than these need."""
+    figure = ax.figure
+    if not ax.images or not isinstance(figure, Figure):
+        return
+    height, width = ax.images[0].get_size()
+    labels = 0.8 if ax.axison else 0.3
+    needed = max(inches(ax)[0] * height / width + labels, LEAST)
+    figure.set_figheight(min(figure.get_figheight(), needed))
+
+
+def _height(layout: Layout) -> float:
+    return LOW if len(layout.shape) == 1 else HIGH
+
+
+def _show_cells(
+    ax: Axes,
+    values: FloatArray,
+    words: str,
+    *,
+    signed: bool,
+    outlined: FloatArray | None = None,
+) -> None:
+    """Draw an image, or the slices of a cube, and the contour of another one over it."""
+    if values.ndim == 2:
+        _show_image(ax, values, words, signed=signed)
+        label_axes(ax, x="column", y="row")
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
+    else:
+        names = _slice_names(len(values))
+        tiles = Tiles.across(ax, len(values), values.shape[1:], max(map(len, names)))
+        _show_tiles(ax, tiles, list(values), names, words, signed=signed)
+        outlined = None if outlined is None else tiles.joined(list(outlined))
+    if outlined is not None:
+        _outline(ax, outlined)
+
+
+def _show_image(ax: Axes, image: FloatArray, words: str, *, signed: bool) -> None:
+    most = float(np.nanmax(np.abs(image))) or 1.0
     shown = ax.imshow(
         image, cmap=MAP, interpolation="nearest", vmin=-most if signed else 0.0, vmax=most
     )
     as_written(ax.figure.colorbar(shown, ax=ax, label=words).ax.yaxis.label)
-    label_axes(ax, x="column", y="row")
 
 
-def _outline(ax: Axes, image: NDArray[np.float64]) -> None:
-    """Draw the contour half way between the darkest and the brightest cell."""
-    low, high = float(np.nanmin(image)), float(np.nanmax(image))
-    if low < high:
+def _outline(ax: Axes, image: FloatArray) -> None:
+    """Draw the contour half way between the darkest and the brightest cell.
+
+    A missing cell has no brightness, and leaves a hole.
+    """
+    known = image[~np.isnan(image)]
+    if len(known) and min(image.shape) > 1 and known.min() < known.max():
         for width, colour in ((3.0, INK), (1.2, "white")):
-            ax.contour(image, levels=[(low + high) / 2], colors=[colour], linewidths=width)
+            middle = (known.min() + known.max()) / 2
+            ax.contour(image, levels=[middle], colors=[colour], linewidths=width)
 
 
-def _show_curve(
-    ax: Axes, curve: NDArray[np.float64], values: NDArray[np.float64], words: str
-) -> None:
+def _show_curve(ax: Axes, curves: FloatArray, values: FloatArray, words: str) -> None:
+    """Draw the channels of a curve, which share the evidence."""
     most = float(np.abs(values).max()) or 1.0
-    points = np.column_stack([np.arange(len(curve)), curve])
-    segments = np.stack([points[:-1], points[1:]], axis=1)
     middle = (values[:-1] + values[1:]) / 2
-    lines = LineCollection(
-        list(segments), cmap=MAP, linewidths=THIN + (THICK - THIN) * np.abs(middle) / most
-    )
-    lines.set_array(middle)
-    lines.set_clim(-most, most)
-    ax.plot(points[:, 0], points[:, 1], color=INK, lw=0.6)
-    ax.add_collection(lines)
+    at = np.arange(len(values))
+    for curve in curves.T:
+        points = np.column_stack([at, curve])
+        segments = np.stack([points[:-1], points[1:]], axis=1)
+        lines = LineCollection(
+            list(segments), cmap=MAP, linewidths=THIN + (THICK - THIN) * np.abs(middle) / most
+        )
+        lines.set_array(middle)
+        lines.set_clim(-most, most)
+        ax.plot(at, curve, color=INK, lw=0.6)
+        ax.add_collection(lines)
     as_written(ax.figure.colorbar(lines, ax=ax, label=words).ax.yaxis.label)
     label_axes(ax, x="point", y="value")
 
 
-def _show_lines(ax: Axes, maps: Sequence[NDArray[np.float64]], names: Sequence[str]) -> None:
+def _show_lines(ax: Axes, maps: Sequence[FloatArray], names: Sequence[str]) -> None:
     """Draw curves above each other, the first at the top."""
     most = max(float(np.abs(each).max()) for each in maps)
     places = np.arange(len(maps))[::-1]
@@ -286,44 +358,41 @@ def _show_lines(ax: Axes, maps: Sequence[NDArray[np.float64]], names: Sequence[s
     label_axes(ax, x="point", y="effect")
 
 
-def _show_tiles(ax: Axes, maps: Sequence[NDArray[np.float64]], names: Sequence[str]) -> None:
-    """Draw images side by side with their names above, in one array of cells."""
-    height, width = maps[0].shape
-    gap = max(height // 5, 1) + 1
-    n_across = min(TILES_PER_ROW, len(maps))
-    n_down = math.ceil(len(maps) / n_across)
-    every = np.full((n_down * (height + gap), n_across * (width + gap) - gap), np.nan)
-    most = max(float(np.abs(each).max()) for each in maps)
-    for i, (values, name) in enumerate(zip(maps, names, strict=True)):
-        top = (i // n_across) * (height + gap) + gap
-        left = (i % n_across) * (width + gap)
-        every[top : top + height, left : left + width] = values
-        ax.text(left - 0.5, top - 0.7, name, va="bottom", ha="left")
-    shown = ax.imshow(every, cmap=MAP, interpolation="nearest", vmin=-most, vmax=most)
-    ax.figure.colorbar(shown, ax=ax, label="mean φ")
+def _show_patches_in_cube(
+    ax: Axes, maps: Sequence[FloatArray], is_in: Sequence[NDArray[np.bool_]], names: Sequence[str]
+) -> None:
+    """Draw a row of tiles for each patch: the slices that it touches."""
+    depth, *shape = maps[0].shape
+    slices = [np.flatnonzero(cells.any(axis=(1, 2))).tolist() for cells in is_in]
+    places = [(down, across) for down, each in enumerate(slices) for across in range(len(each))]
+    shown = [values[k] for values, each in zip(maps, slices, strict=True) for k in each]
+    numbers = [_slice_names(depth)[k] for each in slices for k in each]
+    longest = max(map(len, numbers))
+    tiles = Tiles.at(ax, places, (shape[0], shape[1]), longest, margin=max(map(len, names)) + 1)
+    _show_tiles(ax, tiles, shown, numbers, "mean φ", signed=True)
+    first = [
+        corner for corner, (_, across) in zip(tiles.corners, places, strict=True) if not across
+    ]
+    for name, (top, left) in zip(names, first, strict=True):
+        middle = top + shape[0] / 2 - 0.5
+        ax.text(left - 0.5, middle, f"{name} ", va="center", ha="right")
+
+
+def _slice_names(depth: int) -> list[str]:
+    word = "slice " if depth <= MOST_NAMED_SLICES else ""
+    return [f"{word}{k}" for k in range(depth)]
+
+
+def _show_tiles(
+    ax: Axes,
+    tiles: Tiles,
+    images: Sequence[FloatArray],
+    names: Sequence[str],
+    words: str,
+    *,
+    signed: bool,
+) -> None:
+    for (top, left), name in zip(tiles.corners, names, strict=True):
+        ax.text(left - 0.5, top - 0.6, name, va="bottom", ha="left")
+    _show_image(ax, tiles.joined(images), words, signed=signed)
     ax.set_axis_off()
-
-
-def _cells(p_cont: int, shape: Sequence[int] | None) -> tuple[int, ...]:
-    if shape is None:
-        raise ValueError("The model has no Patch that says how columns are laid out: pass shape=.")
-    cells = tuple(int(n) for n in shape)
-    if not 1 <= len(cells) <= 3 or math.prod(cells) > p_cont:
-        raise ValueError(
-            f"shape={cells} must have one, two or three lengths, and no more cells than the model "
-            f"has continuous columns ({p_cont})."
-        )
-    return cells
-
-
-def _columns(posterior: Posterior, cells: tuple[int, ...]) -> list[int]:
-    """Return the columns of the grid: those of a patch of this shape, or else the first ones."""
-    for component in posterior.settings.get("directions", []):
-        if component["kind"] == "patch" and len(component["columns"]) == math.prod(cells):
-            return list(component["columns"])
-    return list(range(math.prod(cells)))
-
-
-def _flat_image(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a line or a plane; channels are added up."""
-    return np.asarray(values.sum(axis=-1)) if values.ndim == 3 else values

@@ -8,10 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from obliquebart import plots
 from obliquebart.display.numbers import counted, plain
-from obliquebart.explain.directions import strongest_patches
+from obliquebart.explain.directions import StrongPatch, column_effects, strongest_patches
 from obliquebart.explain.effects import Effect
 from obliquebart.explain.evaluation import (
     ClassEvaluation,
@@ -20,10 +21,12 @@ from obliquebart.explain.evaluation import (
     score_text,
 )
 from obliquebart.explain.importance import Importance
+from obliquebart.explain.layout import Layout, grid_layout
 from obliquebart.explain.rules import Inclusion
 from obliquebart.explain.survival import SurvivalEvaluation
 from obliquebart.explain.trees import Split, Tree, read_tree, read_trees, walk
 from obliquebart.plots.columns import MAX_CLASSES, MAX_LEVELS
+from obliquebart.plots.directions import draw_map, draw_patches, fit_height, patches_height
 from obliquebart.plots.style import short_name, styled
 from obliquebart.plots.traces import default_names, draw_traces
 from obliquebart.posterior.diagnostics import Diagnostics
@@ -36,7 +39,9 @@ SMALL_WIDTH = 3.3
 WIDE = 7.6
 # The curves of more classes than these have panels of their own.
 MOST_TOGETHER = 4
-SHOWN_PATCHES = 8
+# Images, curves and cubes that are drawn, and patches of each of them.
+SHOWN_GRIDS = 3
+SHOWN_PATCHES, SHOWN_PATCHES_OF_CUBES = 8, 4
 COVERED = "90%"
 COVERAGE = (
     "Coverage of intervals. Above the dashed line they are too wide, below it too narrow. The band "
@@ -261,27 +266,54 @@ def inclusion(table: list[Inclusion], key: str) -> Picture:
 
 
 def directions(posterior: Posterior, key: str) -> list[Picture]:
-    """Draw where rules look in images or curves, and the strongest patches if there are any."""
+    """Draw where rules look in images, curves or cubes, and their strongest patches."""
+    grids = posterior.encoding.grids
+    effects, _ = column_effects(posterior)
+    drawn: list[Picture] = []
+    for number, grid in enumerate(grids[:SHOWN_GRIDS]):
+        layout = grid_layout(posterior.encoding, grid)
+        names = [posterior.encoding.names[j] for j in grid.positions]
+        of = f" of columns {names[0]} to {names[-1]}" if len(grids) > 1 else ""
+        drawn.append(_map(layout, layout.cells(effects), f"{key}-map{number}", of))
+        found = strongest_patches([posterior], _n_patches(layout), layout.columns)
+        if found:
+            drawn.append(_patches(layout, found, f"{key}-patches{number}", of))
+    if len(grids) > SHOWN_GRIDS:
+        last = drawn[-1]
+        more = f"{last.caption} The first {SHOWN_GRIDS} of {len(grids)} sets of columns are shown."
+        drawn[-1] = last._replace(caption=more)
+    return drawn
+
+
+def _map(layout: Layout, values: NDArray[np.float64], key: str, of: str) -> Picture:
+    """Draw where rules look among some columns."""
     with styled():
         figure = new_figure()
         ax: Axes = figure.subplots()
-        plots.direction_map(posterior, ax=ax)
-    is_image = bool(ax.images)
-    values = np.asarray(ax.images[0].get_array() if is_image else ax.lines[-1].get_ydata())
-    place = [int(at) for at in np.unravel_index(int(values.argmax()), values.shape)]
-    words = f"row {place[0]}, column {place[1]}" if is_image else f"point {place[0]}"
-    caption = "Where the rules look, weighted by how much they change f."
-    drawn = [Picture(to_svg(figure, f"{key}-map", f"{caption} Most at {words}."), caption)]
-    found = strongest_patches([posterior], SHOWN_PATCHES)
-    if not found:
-        return drawn
+        draw_map(ax, values)
+        fit_height(ax)
+    axes = ("point",) if values.ndim == 1 else ("slice", "row", "column")[-values.ndim :]
+    place = np.unravel_index(int(values.argmax()), layout.shape)
+    words = ", ".join(f"{axis} {at}" for axis, at in zip(axes, place, strict=True))
+    caption = f"Where the rules{of} look, weighted by how much they change f."
+    return Picture(to_svg(figure, key, f"{caption} Most at {words}."), caption)
+
+
+def _n_patches(layout: Layout) -> int:
+    return SHOWN_PATCHES if len(layout.shape) < 3 else SHOWN_PATCHES_OF_CUBES
+
+
+def _patches(layout: Layout, found: list[StrongPatch], key: str, of: str) -> Picture:
+    """Draw the strongest patches of some columns."""
     with styled():
-        figure = new_figure()
-        plots.patches(posterior, SHOWN_PATCHES, ax=figure.subplots())
+        is_curve = len(layout.shape) == 1
+        figure = new_figure() if is_curve else new_figure(patches_height(layout, len(found)))
+        ax: Axes = figure.subplots()
+        draw_patches(ax, layout, found)
+        fit_height(ax)
     effects = ", ".join(f"{patch.effect:.2g}" for patch in found)
-    caption = "The strongest patches with their effects, and the mean values of φ in them."
-    alt = f"{caption} Effects: {effects}."
-    return [*drawn, Picture(to_svg(figure, f"{key}-patches", alt), caption)]
+    caption = f"The strongest patches{of} with their effects, and the mean values of φ in them."
+    return Picture(to_svg(figure, key, f"{caption} Effects: {effects}."), caption)
 
 
 def surface(model: Any, X: Any, key: str) -> Picture | None:
