@@ -21,6 +21,7 @@ from obliquebart.estimators.arguments import ReadData
 from obliquebart.estimators.base import ObliqueBART
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.likelihood.causal import WithEffects
+from obliquebart.model.added_columns import beside_patches
 from obliquebart.model.directions import core_directions, grids_of
 from obliquebart.model.outcome import Outcome
 from obliquebart.model.parameters import CheckedHyperparameters
@@ -98,16 +99,17 @@ class CausalReading(ObliqueBART):
             owner=owner,
         )
         encoding = replace(encoding, left_out=column)
-        # Those of the fit of propensities, which has the user's columns alone.
-        directions = core_directions(parameters.directions, encoding)
-        parameters = replace(parameters, core_directions=directions)
+        directions = beside_patches(core_directions(parameters.directions, encoding))
+        for_propensities = replace(parameters, core_directions=directions)
         if y.design is None:
             require_other_columns(encoding, table, treatment, used)
         given = y.propensity
         if given is not None:
             given = check_propensities(given, treatment, n_rows)
             given = given if rows is None else given[:, rows]
-        design = y.design or self._make_design(parameters, encoding, table, treatment, used, given)
+        design = y.design or self._make_design(
+            for_propensities, encoding, table, treatment, used, given
+        )
         if given is None:
             given = design.propensities(table, None, self.n_jobs)
         likelihood = type(plain)(treatment.n_treatments, treatment.arms is not None, len(given))

@@ -52,8 +52,8 @@ class ObliqueBARTRegressor(RegressorMixin, Simulating, ObliqueBART):
         The range of y spans 2k prior standard deviations of f; larger is smoother.
     leaf_sd : float or None
         A number fixes the prior standard deviation of a leaf output, in the units of y. None
-        samples it, with prior mode (2 / k) min(range(y) / 4, sd(y)) / sqrt(n_trees); "paper"
-        fixes it at range(y) / (2 k sqrt(n_trees)).
+        samples it, with prior mode (2 / k) min(range(y) / 4, sd(y)) / sqrt(n_trees);
+        `prior="paper"` fixes it at range(y) / (2 k sqrt(n_trees)).
     tree_df : float or None
         With None, the outputs of all trees have the same prior standard deviation. A number, such
         as 2, gives each tree a scale of its own, so that its outputs are jointly Student's t with

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from obliquebart.table import Encoding
 from obliquebart.table.frames import read_table, without_column
-from obliquebart.table.grid import row_shape_of
 from obliquebart.table.scaling import ColumnScale
 
 
@@ -38,9 +37,7 @@ def as_table(row: Any, encoding: Encoding, row_shape: tuple[int, ...]) -> Any:
         return row
     flat = _flat(row, encoding.n_features_in_, row_shape)
     if not encoding.is_named:
-        table = flat[np.newaxis]
-        # Images with a single row have the shape of a table with one.
-        return table[np.newaxis] if table.shape == row_shape_of(encoding.grids) else table
+        return flat[np.newaxis]
     return {name: flat[j : j + 1] for j, name in enumerate(encoding.names)}
 
 

@@ -25,7 +25,7 @@ from obliquebart.files.chains import ChainReader, add_draws, add_state
 from obliquebart.files.container import Contents, new_header, pack, read_file, unpack, write_file
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model.outcome import NoiseEstimate
-from obliquebart.model.parameters import RunLength, Schedule
+from obliquebart.model.parameters import BEFORE, RunLength, Schedule
 from obliquebart.model.settings import settings_from_dict
 from obliquebart.model.training import ARGUMENTS, TrainingProblem, differences
 from obliquebart.sampling.chain import Chain, ChainProgress
@@ -358,6 +358,8 @@ def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:
     if arguments:
         raise ModelFileError(f"it was made with a different {' and a different '.join(arguments)}")
     for name, value in new.items():
+        if name == "parameters":
+            continue
         if name == "priors" and old.get(name) != value:
             raise ModelFileError(
                 f"it was made with different settings ({_different_settings(old, new)})"
@@ -368,6 +370,7 @@ def _check_identity(old: dict[str, Any], new: dict[str, Any]) -> None:
 
 def _check_parameters(old: dict[str, Any], new: dict[str, Any]) -> None:
     """Raise ModelFileError, which names the first parameter that differs."""
+    old = {name: BEFORE[name] for name in BEFORE if name in new} | old
     for name, value in new.items():
         if old.get(name) != value:
             was = "another value" if name not in old else f"{old[name]!r:.80}"

@@ -188,6 +188,8 @@ def to_bytes(
         "tree_df": has_scales,
         "soft": has_scales or is_soft,
         "votes": parameters.get("votes") != BEFORE["votes"],
+        # Those of causal models; others always had it.
+        "directions": fitted.design is None or parameters.get("directions") is not None,
     }
     parameters = {name: value for name, value in parameters.items() if is_known.get(name, True)}
     header = {

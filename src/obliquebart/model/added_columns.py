@@ -1,4 +1,4 @@
-"""Directions for columns that a table has besides the user's: propensities, or doses."""
+"""Directions that reach all columns, also those that a table has besides the user's."""
 
 from __future__ import annotations
 
@@ -6,43 +6,41 @@ from collections.abc import Sequence
 from typing import Any
 
 Components = list[dict[str, Any]]
+SPARSE = {"kind": "sparse", "concentration": 1.0, "columns": []}
 
-# The share of rules on added columns where the user's directions have no place for them.
-SHARE = 0.05
-# A sum of concentrations beside which no number of rules counts: weights stay as they are. If they
-# were learned, that of the added columns would go to nearly one: rules on a propensity are taken
-# more easily than patches, and the fewer patches there are, the fewer are proposed. Effects were
-# too small then by a quarter.
-FIXED = 1e9
+
+def beside_patches(components: Components) -> Components:
+    """Return directions with sparse rules beside patches and groups that would be alone.
+
+    Propensities need them: from patches alone they fit their own rows too well, and then the
+    average effect is too small by a quarter.
+
+    Examples
+    --------
+    >>> [each["kind"] for each in beside_patches([{"kind": "groups", "groups": [[0, 1], [2]]}])]
+    ['groups', 'sparse']
+    """
+    are_alone = all(each["kind"] in ("patch", "groups") for each in components)
+    return [*components, SPARSE] if components and are_alone else components
 
 
 def with_added_columns(components: Components, added: Sequence[int]) -> Components:
     """Return directions of which one has columns that the user's directions do not know.
 
-    A component of all columns has these too, and one that chooses from a list gets a longer list.
-    Patches and groups get a component beside them, rules on one added column at a time; then the
-    weights of all components are fixed at their prior means.
+    A component of all columns has these too; otherwise one that has a list of columns gets a longer
+    list. Patches and groups alone get a component of all columns beside them.
 
     Examples
     --------
-    >>> with_added_columns([{"kind": "sparse", "columns": [0, 1]}], [2])
-    [{'kind': 'sparse', 'columns': [0, 1, 2]}]
-    >>> image = {"kind": "groups", "groups": [[0, 1], [2]], "concentration": 1.0}
-    >>> [each["kind"] for each in with_added_columns([image], [3])]
-    ['groups', 'axis']
-    >>> len(with_added_columns([image, {"kind": "sparse", "columns": []}], [3]))
-    2
+    >>> with_added_columns([{"kind": "axis", "columns": [0, 1]}], [2])
+    [{'kind': 'axis', 'columns': [0, 1, 2]}]
     """
-    if not components or not added or any(each.get("columns") == [] for each in components):
+    if not components or not added:
         return components
-    for c, component in enumerate(components):
-        if component["kind"] not in ("patch", "groups"):
-            longer = {**component, "columns": [*component["columns"], *added]}
-            return [*components[:c], longer, *components[c + 1 :]]
-    total = sum(each["concentration"] for each in components) / (1.0 - SHARE)
-    shares = [each["concentration"] / total for each in components]
-    beside = {"kind": "axis", "columns": list(added)}
-    return [
-        {**component, "concentration": share * FIXED}
-        for component, share in zip([*components, beside], [*shares, SHARE], strict=True)
-    ]
+    components = beside_patches(components)
+    lists = [c for c, each in enumerate(components) if each["kind"] not in ("patch", "groups")]
+    if any(components[c]["columns"] == [] for c in lists):
+        return components
+    c = lists[0]
+    longer = {**components[c], "columns": [*components[c]["columns"], *added]}
+    return [*components[:c], longer, *components[c + 1 :]]

@@ -13,7 +13,7 @@ from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol
 
 from obliquebart.exceptions import warn_caller
-from obliquebart.table.grid import MOST_AXES, Grid
+from obliquebart.table.grid import MOST_AXES, Grid, numbers_of
 from obliquebart.validation import check_choice, check_count, check_number
 
 # Names or positions of columns; None is all continuous ones, "rest" those that no patch and no
@@ -405,7 +405,8 @@ def _find(columns: Any, table: TableColumns, *, ordered: bool = False) -> list[i
     """Return positions among the continuous columns, increasing; none for None."""
     if columns is None:
         return []
-    found = [_position(each, table) for each in columns]
+    numbers = numbers_of(table.names)
+    found = [_position(each, numbers) for each in columns]
     if len(set(found)) < len(found):
         raise ValueError("directions: a column is named twice.")
     categorical = [table.names[j] for j in found if table.kinds[j] != "continuous"]
@@ -427,15 +428,14 @@ def _continuous(table: TableColumns) -> list[int]:
     return [j for j, kind in enumerate(table.kinds) if kind == "continuous"]
 
 
-def _position(column: str | int, table: TableColumns) -> int:
+def _position(column: str | int, numbers: Mapping[str, int]) -> int:
     if isinstance(column, str):
-        if column not in table.names:
+        if column not in numbers:
             raise ValueError(f"directions: X has no column {column!r}.")
-        return table.names.index(column)
-    if not 0 <= column < len(table.names):
-        raise ValueError(
-            f"directions: X has {len(table.names)} columns, so there is no column {column}."
-        )
+        return numbers[column]
+    n_columns = 1 + max(numbers.values())
+    if not 0 <= column < n_columns:
+        raise ValueError(f"directions: X has {n_columns} columns, so there is no column {column}.")
     return column
 
 

@@ -453,12 +453,12 @@ def _check_tree_df(tree_df: Any, prior: str) -> float | None:
 
 
 def _check_votes(votes: Any) -> int:
-    checked = check_count("votes", votes, 1)
-    if checked > MOST_VOTES:
+    is_whole = isinstance(votes, numbers.Integral) and not isinstance(votes, bool)
+    if is_whole and not 1 <= int(votes) <= MOST_VOTES:
         raise ValueError(
             f"votes={votes!r} is out of range: it must be an integer from 1 to {MOST_VOTES}."
         )
-    return checked
+    return check_count("votes", votes, 1)
 
 
 def _check_df(value: object, noise: str) -> float | None:

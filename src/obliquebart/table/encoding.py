@@ -14,7 +14,7 @@ from obliquebart.exceptions import DoubtfulColumnWarning, warn_caller
 from obliquebart.table.columns import Column
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.table.frames import Table, check_columns, read_table, without_column
-from obliquebart.table.grid import Grid
+from obliquebart.table.grid import Grid, column_names
 from obliquebart.table.levels import LevelTable, Unseen, UnseenLevelWarning, unseen_message
 from obliquebart.table.problems import ProblemCollector, value_error
 from obliquebart.table.scaling import FEATURE_SCALINGS, ColumnScale, limits_of
@@ -168,7 +168,9 @@ class Encoding:
         _warn_empty(table.names, scales)
         encoding = cls(table.names, table.is_named, scales, feature_scaling, owner)
         placed = dict.fromkeys(grid.placed(encoding.names, encoding.kinds) for grid in grids)
-        return replace(encoding, grids=tuple(filter(None, placed)))
+        # Which columns of an array are cells is known only now that categories are.
+        names = table.names if table.is_frame else column_names(grids, encoding.kinds)
+        return replace(encoding, names=names, grids=tuple(filter(None, placed)))
 
     def transform(self, X: Any) -> EncodedTable:
         """Encode a table with the same columns.
@@ -179,7 +181,7 @@ class Encoding:
         """
         if self.left_out is not None:
             X = without_column(X, self.left_out)
-        table = read_table(X, self.owner, grids=self.grids)
+        table = read_table(X, self.owner, grids=self.grids, names=self.names)
         check_columns(table, self.names, self.is_named, self.owner)
         reports: list[Unseen] = []
         problems = ProblemCollector(later=True)
@@ -371,7 +373,9 @@ class _Writer:
         for grid in encoding.grids:
             own = np.searchsorted(continuous, grid.positions)
             if any(np.isnan(self._x_cont[j]).any() for j in own):
-                self._x_cont[own] = grid.fill(self._x_cont[own])
+                scales = [encoding.columns[j] for j in grid.positions]
+                is_constant = [isinstance(c, ColumnScale) and c.is_constant for c in scales]
+                self._x_cont[own] = grid.fill(self._x_cont[own], np.array(is_constant))
         return EncodedTable(self._x_cont, self._x_cat, encoding.n_levels)
 
 

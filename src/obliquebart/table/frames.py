@@ -23,7 +23,7 @@ from obliquebart.table.columns import (
     OtherColumn,
     SeriesColumn,
 )
-from obliquebart.table.grid import Grid, column_names, flat_rows, row_shape_of
+from obliquebart.table.grid import Grid, column_names, flat_rows
 
 IMAGES_HINT = (
     "Flatten images and curves with X.reshape(len(X), -1), or set directions=Patch(shape), where "
@@ -86,11 +86,13 @@ def read_table(
     owner: str,
     rows: NDArray[np.int64] | None = None,
     grids: Sequence[Grid] = (),
+    names: Sequence[str] = (),
 ) -> Table:
     """Open a table without converting it; rows other than `rows` are ignored.
 
-    `owner` is the name of the estimator, for messages. With grids of one shape, X may be an array
-    in which each row has this shape, such as images.
+    `owner` is the name of the estimator, for messages. With grids, X may be an array in which each
+    row has the shape of one, such as images. The columns of an array get the given names if there
+    are as many.
 
     Examples
     --------
@@ -108,8 +110,10 @@ def read_table(
             f"{type(X).__module__}.{type(X).__name__}. Compute it first, for example with "
             "X.collect()."
         )
-    row_shape = row_shape_of(grids)
-    return _read_array(X if row_shape is None else flat_rows(X, row_shape), owner, rows, grids)
+    array = _checked_array(flat_rows(_plain_array(X), grids), owner)
+    if len(names) != array.shape[1]:
+        names = column_names(grids, ["continuous"] * array.shape[1])
+    return _read_array(array if rows is None else array[rows], list(names), rows)
 
 
 def without_column(X: Any, name: str) -> Any:
@@ -202,10 +206,10 @@ def _bullets(names: list[str]) -> str:
     return shown + ("- ...\n" if len(names) > 5 else "")
 
 
-def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None, grids: Sequence[Grid]) -> Table:
+def _checked_array(X: Any, owner: str) -> NDArray[Any]:
     try:
-        array = check_array(
-            _plain_array(X), dtype=None, ensure_all_finite=False, input_name="X", estimator=owner
+        array: NDArray[Any] = check_array(
+            X, dtype=None, ensure_all_finite=False, input_name="X", estimator=owner
         )
     except ValueError as error:
         if str(error).startswith("Found array with dim"):
@@ -216,11 +220,10 @@ def _read_array(X: Any, owner: str, rows: NDArray[np.int64] | None, grids: Seque
         raise ValueError(
             "Complex data not supported: split X into real and imaginary columns."
         ) from None
-    if rows is not None:
-        array = array[rows]
-    n_columns = array.shape[1]
-    names = column_names(grids, n_columns) or [f"x{j}" for j in range(n_columns)]
+    return array
 
+
+def _read_array(array: NDArray[Any], names: list[str], rows: NDArray[np.int64] | None) -> Table:
     def column(j: int) -> Column:
         return _open_array(names[j], rows, array[:, j], "text in an array")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MOST_AXES = 3
+POINT, PIXEL = "point", "pixel"
 # Rows with missing cells are filled so many at a time, to bound the memory that this takes.
 ROWS_AT_A_TIME = 1024
 
@@ -55,9 +56,14 @@ class Grid:
         """The positions of the columns in the table, of a grid that was placed there."""
         return tuple(int(at) for at in self.columns or ())
 
+    @property
+    def may_be_whole(self) -> bool:
+        """Whether the grid can have all columns of a table, so that rows may be images."""
+        return self.columns is None or set(self.columns) == set(range(self.n_columns))
+
     def cell_names(self) -> list[str]:
         """Return names of the columns, in order."""
-        word = "point" if len(self.shape) == 1 else "pixel"
+        word = POINT if len(self.shape) == 1 else PIXEL
         return [f"{word}[{','.join(map(str, at))}]" for at in np.ndindex(*self.row_shape)]
 
     def placed(self, names: Sequence[str], kinds: Sequence[str]) -> Grid | None:
@@ -66,18 +72,23 @@ class Grid:
         if self.columns is None:
             found = continuous
         else:
-            number = {name: j for j, name in enumerate(names)}
+            number = numbers_of(names)
             found = [number.get(at, -1) if isinstance(at, str) else at for at in self.columns]
         if len(found) != self.n_columns or not set(found) <= set(continuous):
             return None
         return replace(self, columns=tuple(found))
 
-    def fill(self, columns: NDArray[np.float32]) -> NDArray[np.float32]:
+    def fill(
+        self, columns: NDArray[np.float32], says_nothing: NDArray[np.bool_] | None = None
+    ) -> NDArray[np.float32]:
         """Fill missing cells with the mean of the nearest cells of their row and channel.
 
         Parameters
         ----------
         columns : ndarray of shape (n_columns, n_rows)
+        says_nothing : bool array of shape (n_columns,), optional
+            Columns of cells that are alike in all training rows, and all map to 0: they count for
+            no other cell.
 
         Returns
         -------
@@ -90,8 +101,14 @@ class Grid:
         filled = columns.copy()
         for start in range(0, len(missing), ROWS_AT_A_TIME):
             rows = missing[start : start + ROWS_AT_A_TIME]
-            cells = columns[:, rows].reshape(*self.shape, self.channels * len(rows))
-            filled[:, rows] = _filled(cells).reshape(self.n_columns, len(rows))
+            own = columns[:, rows]
+            if says_nothing is not None:
+                own[says_nothing] = np.nan
+            cells = own.reshape(*self.shape, self.channels * len(rows))
+            own = _filled(cells).reshape(self.n_columns, len(rows))
+            if says_nothing is not None:
+                own[says_nothing] = 0.0
+            filled[:, rows] = np.where(np.isnan(filled[:, rows]), own, filled[:, rows])
         return filled
 
     def to_state(self) -> dict[str, Any]:
@@ -112,63 +129,89 @@ class Grid:
         return grid
 
 
-def row_shape_of(grids: Iterable[Grid]) -> tuple[int, ...] | None:
-    """Return the shape of a row of X if X may be an array of images or curves.
+def flat_rows(X: Any, grids: Sequence[Grid]) -> Any:
+    """Return images as rows of columns; anything else as it is.
 
     Examples
     --------
-    >>> row_shape_of([Grid((8, 8)), Grid((8, 8))]), row_shape_of([Grid((8, 8)), Grid((4,))])
-    ((8, 8), None)
+    >>> flat_rows(np.zeros((5, 8, 8)), [Grid((8, 8))]).shape
+    (5, 64)
     """
-    shapes = {grid.row_shape for grid in grids}
-    return shapes.pop() if len(shapes) == 1 else None
-
-
-def flat_rows(X: Any, row_shape: tuple[int, ...]) -> Any:
-    """Return images as rows of columns; anything else as it is."""
-    shape = getattr(X, "shape", None)
-    if shape is None and isinstance(X, (list, tuple)):
+    if not grids:
+        return X
+    if isinstance(X, (list, tuple)):
         X = np.asarray(X)
-        shape = X.shape
+    shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple):
         return X
-    if tuple(shape) == row_shape and len(shape) > 1:
+    whole = {grid.row_shape: grid for grid in grids if grid.may_be_whole}
+    with_ones = {(*row_shape, 1): grid for row_shape, grid in whole.items()}
+    if len(shape) > 2 and shape[1:] in with_ones | whole:
+        return X.reshape(shape[0], -1)
+    one = (with_ones | whole).get(shape)
+    if one is not None and len(shape) > 1 and shape[1] != one.n_columns:
         raise ValueError(
-            f"X has the shape of a single image, {row_shape}: pass X[np.newaxis], an array with "
-            "one image."
+            f"X has the shape of a single image, {shape}: pass X[np.newaxis], an array with one "
+            "image."
         )
-    if len(shape) <= 2:
-        return X
-    row = tuple(shape[1:])
-    if row not in (row_shape, (*row_shape, 1)):
-        has_channels = row[:-1] == row_shape
-        remedy = f"set channels={row[-1]} in Patch" if has_channels else "correct Patch's shape"
-        raise ValueError(
-            f"X has shape {tuple(shape)}, but a row of X has the shape {row_shape} in directions: "
-            f"pass an array of shape (n, {', '.join(map(str, row_shape))}), or {remedy}."
-        )
-    return X.reshape(shape[0], -1)
+    if len(shape) > 2:
+        raise ValueError(f"X has shape {shape}, {_remedy(shape, list(whole))}")
+    return X
 
 
-def column_names(grids: Sequence[Grid], n_columns: int) -> list[str] | None:
-    """Return names of the columns of an array, in which cells have names of their own.
+def column_names(grids: Sequence[Grid], kinds: Sequence[str]) -> list[str]:
+    """Return names of the columns of an array, in which cells of a grid have names of their own.
 
-    None if there is no grid, or several that are not the same, or none that fits.
+    All columns are called x0, x1, ... if there is no grid, or several that are not the same, or
+    none that fits.
 
     Examples
     --------
-    >>> column_names([Grid((2,), columns=(1, 2))], 4)
+    >>> column_names([Grid((2,), columns=(1, 2))], ["continuous"] * 4)
     ['x0', 'point[0]', 'point[1]', 'x3']
     """
-    if len(set(grids)) != 1:
-        return None
-    names = [f"x{j}" for j in range(n_columns)]
-    grid = grids[0].placed(names, ["continuous"] * n_columns)
-    if grid is None:
-        return None
-    for j, name in zip(grid.positions, grid.cell_names(), strict=True):
-        names[j] = name
+    names = [f"x{j}" for j in range(len(kinds))]
+    placed = {grid.placed(names, kinds) for grid in grids}
+    grid = placed.pop() if len(placed) == 1 else None
+    if grid is not None:
+        for j, name in zip(grid.positions, grid.cell_names(), strict=True):
+            names[j] = name
     return names
+
+
+def numbers_of(names: Sequence[str]) -> dict[str, int]:
+    """Return the positions of columns by name; cells are also known as x0, x1, ...
+
+    Examples
+    --------
+    >>> numbers_of(["x0", "pixel[0,0]"])
+    {'x1': 1, 'x0': 0, 'pixel[0,0]': 1}
+    """
+    cells = (f"{POINT}[", f"{PIXEL}[")
+    numbers = {f"x{j}": j for j, name in enumerate(names) if name.startswith(cells)}
+    return numbers | {name: j for j, name in enumerate(names)}
+
+
+def _remedy(shape: tuple[int, ...], row_shapes: list[tuple[int, ...]]) -> str:
+    """Say what X of a wrong shape should have."""
+    if not row_shapes:
+        return (
+            "but each Patch in directions has some of the columns only, so that rows cannot be "
+            "images: pass flat rows, X.reshape(len(X), -1)."
+        )
+    if len(row_shapes) > 1:
+        shown = " or ".join(map(str, row_shapes))
+        return (
+            f"but a row of X has the shape {shown} in directions: pass an array with such rows, or "
+            "correct Patch's shape."
+        )
+    (row_shape,) = row_shapes
+    has_channels = shape[1:-1] == row_shape
+    other = f"set channels={shape[-1]} in Patch" if has_channels else "correct Patch's shape"
+    return (
+        f"but a row of X has the shape {row_shape} in directions: pass an array of shape (n, "
+        f"{', '.join(map(str, row_shape))}), or {other}."
+    )
 
 
 def _filled(cells: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -78,6 +78,11 @@ class ColumnScale:
         """Whether all training values were missing."""
         return bool(np.isnan(self.low))
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether there was at most one training value, so that all values map to 0."""
+        return not self.low < self.high
+
     def in_words(self, value: float, digits: int = 6) -> str:
         """Format a value in the column's units."""
         return as_date(value) if self.is_date else plain(value, digits)
@@ -117,7 +122,7 @@ class ColumnScale:
         array([ 0.5, 10. , 20. ])
         """
         scaled = np.asarray(scaled, dtype=np.float64)
-        if not self.low < self.high:
+        if self.is_constant:
             return np.where(np.isnan(scaled), np.nan, self.low)
         inside = np.clip(scaled, -1.0, 1.0)
         if self.range_share == 1.0:

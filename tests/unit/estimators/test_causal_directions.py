@@ -60,9 +60,9 @@ def settings_of_parts(model):
 
 def test_a_patch_alone_leaves_the_propensity_to_the_outcome():
     outcome, effect, propensity = settings_of_parts(fitted())
-    assert kinds(outcome) == ["patch", "axis"]
-    assert outcome["directions"][1]["columns"] == [PIXELS]
-    assert kinds(effect) == kinds(propensity) == ["patch"]
+    assert kinds(outcome) == kinds(propensity) == ["patch", "sparse"]
+    assert outcome["directions"][1]["columns"] == []
+    assert kinds(effect) == ["patch"]
     assert effect["directions"][0]["columns"] == list(range(PIXELS))
     assert PIXELS in columns_of(fitted().posterior_)
     used = columns_of(fitted().effects_[1])
@@ -77,8 +77,8 @@ def test_a_patch_alone_leaves_the_propensity_to_the_outcome():
     [
         ([PATCH, Sparse()], ["patch", "sparse"]),
         (Signs(), ["signs"]),
-        (Groups([range(15), range(15, 30)]), ["groups", "axis"]),
-        ([PATCH, Groups([range(15)])], ["patch", "groups", "axis"]),
+        (Groups([range(15), range(15, 30)]), ["groups", "sparse"]),
+        ([PATCH, Groups([range(15)])], ["patch", "groups", "sparse"]),
         ([Patch((3, 6), columns=range(18)), Sparse("rest")], ["patch", "sparse"]),
         ([PATCH, Axis(["x0"])], ["patch", "axis"]),
     ],
@@ -90,9 +90,15 @@ def test_the_outcome_has_the_propensity_and_effects_have_not(directions, expecte
     model = causal_model(directions=directions, n_burn=20, n_draws=10).fit(table, y, treated)
     outcome, effect, propensity = settings_of_parts(model)
     assert kinds(outcome) == expected
-    own = expected[:-1] if outcome["directions"][-1].get("columns") == [PIXELS] else expected
-    assert kinds(effect) == kinds(propensity) == own
-    assert all(max(component.get("columns") or [0]) < PIXELS for component in effect["directions"])
+    assert kinds(propensity) == expected
+    given = directions if isinstance(directions, list) else [directions]
+    assert kinds(effect) == [each.kind for each in given]
+    for settings in (effect, propensity):
+        assert all(max(each.get("columns") or [0]) < PIXELS for each in settings["directions"])
+    assert any(
+        each.get("columns") == [] or PIXELS in each.get("columns", [])
+        for each in outcome["directions"]
+    )
     assert columns_of(model.effects_[1]) <= set(range(PIXELS))
     shares = variable_inclusion(Rules(model.posterior_))
     assert {each.column for each in shares} >= {"propensity"}
@@ -106,7 +112,8 @@ def test_a_known_effect_of_a_patch_is_found():
     average = model.ate()
     plain = y[treated == 1].mean() - y[treated == 0].mean()
     assert plain - truth.mean() > 0.7
-    assert average.mean == pytest.approx(truth.mean(), abs=0.25)
+    # From patches alone, propensities made it 0.27 too small.
+    assert average.mean == pytest.approx(truth.mean(), abs=0.2)
     inside = {f"pixel[{i},{j}]" for i in (2, 3) for j in (3, 4)}
     assert {row.column for row in model.importance(x)[:3]} <= inside
 
@@ -132,7 +139,7 @@ def test_all_answers():
     assert model.prior_ate(x, n_draws=50).std() > 0
     assert np.isfinite(model.log_score(x, y, treatment=treated))
     assert "pixel[2,3]" in str(model.effect_by(x, "pixel[2,3]"))
-    assert "f[17]" in str(model.summary(x))
+    assert " f[" in str(model.summary(x))
 
 
 @pytest.mark.parametrize(
@@ -186,11 +193,9 @@ def test_every_kind_of_model(more):
     y = y > 0.5 if "outcome" in more else y
     model = causal_model(directions=PATCH, n_burn=20, n_draws=10, **more).fit(x, y, treated)
     n_effects = len(model.effects_)
-    hidden = [] if more.get("propensity", "fitted") is None else range(n_effects)
+    hidden = more.get("propensity", "fitted") is not None
     outcome = model.posterior_.settings
-    assert kinds(outcome) == ["patch", *(["axis"] if hidden else [])]
-    if hidden:
-        assert outcome["directions"][1]["columns"] == [PIXELS + k for k in hidden]
+    assert kinds(outcome) == ["patch", *(["sparse"] if hidden else [])]
     assert all(kinds(each) == ["patch"] for each in outcome["ensembles"][-n_effects:])
     assert np.isfinite(model.predict(x, 1)).all()
 

@@ -111,7 +111,7 @@ def test_files_without_votes_are_as_before_there_were_any(flowers):
 @pytest.mark.parametrize(
     ("votes", "error", "message"),
     [
-        (0, ValueError, "votes=0 is out of range: it must be an integer >= 1"),
+        (0, ValueError, "votes=0 is out of range: it must be an integer from 1 to 512"),
         (513, ValueError, "votes=513 is out of range: it must be an integer from 1 to 512"),
         (2.5, TypeError, "votes=2.5 must be an integer >= 1, not float"),
         ("auto", TypeError, "votes='auto' must be an integer >= 1, not str"),

@@ -17,7 +17,6 @@ from obliquebart.model.directions import (
     to_state,
 )
 from obliquebart.model.parameters import Hyperparameters
-from obliquebart.table.grid import row_shape_of
 
 TABLE = SimpleNamespace(
     names=["age", "a", "b", "town", "c", "d"],
@@ -61,8 +60,7 @@ def test_channels_are_another_axis():
     assert core["shape"] == [2, 2, 3]
     assert core["least"] == [2, 2, 1]
     assert core["most"] == [2, 2, 3]
-    assert row_shape_of(grids_of([patch, Sparse()])) == (2, 2, 3)
-    assert row_shape_of(grids_of([patch, Patch(12)])) is None
+    assert [grid.row_shape for grid in grids_of([patch, Sparse()])] == [(2, 2, 3)]
 
 
 @pytest.mark.parametrize(

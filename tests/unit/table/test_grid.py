@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from obliquebart.table.encoding import Encoding
-from obliquebart.table.grid import ROWS_AT_A_TIME, Grid, column_names, flat_rows
+from obliquebart.table.grid import ROWS_AT_A_TIME, Grid, column_names, flat_rows, numbers_of
 
 NAN = np.nan
 LINE = Grid((5,), columns=tuple(range(5)))
@@ -73,9 +73,31 @@ def test_a_grid_that_does_not_fit_is_left_to_the_directions():
 
 def test_names_of_cells():
     assert Grid((2,), 2).cell_names() == ["point[0,0]", "point[0,1]", "point[1,0]", "point[1,1]"]
-    assert column_names([Grid((2,))], 2) == ["point[0]", "point[1]"]
-    assert column_names([Grid((2,), columns=(0, 1)), Grid((2,), columns=(2, 3))], 4) is None
-    assert column_names([Grid((3,))], 4) is None
+    numbers = ["continuous"] * 4
+    assert column_names([Grid((2,))], numbers[:2]) == ["point[0]", "point[1]"]
+    plain = ["x0", "x1", "x2", "x3"]
+    two = [Grid((2,), columns=(0, 1)), Grid((2,), columns=(2, 3))]
+    assert column_names(two, numbers) == plain
+    assert column_names([Grid((3,))], numbers) == plain
+    beside = column_names([Grid((3,))], ["categorical", *numbers[:3]])
+    assert beside == ["x0", "point[0]", "point[1]", "point[2]"]
+
+
+def test_cells_are_known_by_numbers_too():
+    assert numbers_of(["x0", "point[0]", "point[1]"]) == {
+        "x0": 0, "point[0]": 1, "x1": 1, "point[1]": 2, "x2": 2,
+    }  # fmt: skip
+    # A name that the table has is that column.
+    assert numbers_of(["x1", "point[0]"])["x1"] == 0
+
+
+def test_names_beside_categories_are_the_same_later():
+    X = np.column_stack([[0.0, 1.0, 0.0, 1.0], np.eye(4)])
+    encoding = Encoding.fit(X, categorical_features=[0], grids=[Grid((2, 2))])
+    assert encoding.names == ["x0", "pixel[0,0]", "pixel[0,1]", "pixel[1,0]", "pixel[1,1]"]
+    X[1, 2] = np.inf
+    with pytest.raises(ValueError, match=r"Column 'pixel\[0,1\]'"):
+        encoding.transform(X)
 
 
 def test_errors_name_the_cell():
@@ -85,17 +107,54 @@ def test_errors_name_the_cell():
         Encoding.fit(X, grids=[Grid((2, 3))])
 
 
+GRIDS = [Grid((2, 3))]
+
+
 def test_shapes_of_arrays():
     images = np.zeros((4, 2, 3))
-    assert flat_rows(images, (2, 3)).shape == (4, 6)
-    assert flat_rows(images[..., None], (2, 3)).shape == (4, 6)
-    assert flat_rows(np.zeros((4, 6)), (2, 3)).shape == (4, 6)
-    with pytest.raises(ValueError, match=r"a single image, \(2, 3\): pass X\[np.newaxis\]"):
-        flat_rows(images[0], (2, 3))
+    assert flat_rows(images, GRIDS).shape == (4, 6)
+    assert flat_rows(images[..., None], GRIDS).shape == (4, 6)
+    assert flat_rows(images.tolist(), GRIDS).shape == (4, 6)
+    assert flat_rows(np.zeros((4, 6)), GRIDS).shape == (4, 6)
+    line = Grid((6,), columns=range(6))
+    assert flat_rows(images, [*GRIDS, line]).shape == (4, 6)
+    assert flat_rows(images[0], []).shape == (2, 3)
+    for one in (images[0], images[0, ..., None]):
+        with pytest.raises(ValueError, match=r"a single image, \(2, 3.*: pass X\[np.newaxis\]"):
+            flat_rows(one, GRIDS)
     with pytest.raises(ValueError, match="set channels=5 in Patch"):
-        flat_rows(np.zeros((4, 2, 3, 5)), (2, 3))
+        flat_rows(np.zeros((4, 2, 3, 5)), GRIDS)
     with pytest.raises(ValueError, match="or correct Patch's shape"):
-        flat_rows(np.zeros((4, 3, 2)), (2, 3))
+        flat_rows(np.zeros((4, 3, 2)), GRIDS)
+    with pytest.raises(ValueError, match=r"shape \(2, 3\) or \(6,\) in directions"):
+        flat_rows(np.zeros((4, 3, 2)), [*GRIDS, line])
+    halves = [Grid((2, 3), columns=range(6)), Grid((2, 3), columns=range(6, 12))]
+    with pytest.raises(ValueError, match=r"shape \(2, 3\) in directions"):
+        flat_rows(np.zeros((4, 2, 6)), halves)
+    with pytest.raises(ValueError, match="pass flat rows"):
+        flat_rows(np.zeros((4, 2, 6)), halves[1:])
+
+
+def test_one_flat_row_of_a_flat_image_is_no_single_image():
+    row = np.zeros((1, 10))
+    for grid in (Grid((1, 10)), Grid((1,), 10)):
+        assert flat_rows(row, [grid]) is row
+
+
+def test_cells_that_are_constant_say_nothing_of_others():
+    """They are all mapped to the middle, which is grey where an image is dark."""
+    images = np.zeros((3, 3, 3))
+    images[:2, 1, :] = [[1, 0, 3], [4, 1, 2]]
+    images[2, 1] = [0, NAN, 0]
+    encoding, table = Encoding.fit_transform(images, grids=[Grid((3, 3))])
+    assert table.x_cont[4, 2] == np.mean(table.x_cont[[3, 5], 2]) == -1.0
+    images[2, 0, 0] = NAN
+    assert encoding.transform(images).x_cont[0, 2] == 0.0
+    never = images.copy()
+    never[:, 1, 0] = NAN
+    with pytest.warns(UserWarning, match="without any value: 'pixel"):
+        _, table = Encoding.fit_transform(never, grids=[Grid((3, 3))])
+    assert table.x_cont[4, 2] == table.x_cont[5, 2] == -1.0
 
 
 @pytest.mark.parametrize(
