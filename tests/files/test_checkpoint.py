@@ -25,6 +25,7 @@ from obliquebart import (
     ObliqueBARTClassifier,
     ObliqueBARTRegressor,
 )
+from obliquebart.directions import Axis, Sparse
 from obliquebart.files import checkpoint, container, model_file
 from obliquebart.files.container import Contents
 from obliquebart.sampling import run
@@ -318,6 +319,11 @@ OTHERS = {
     "n_trees": (lambda *data: data, {"n_trees": 9}, "made with n_trees=8, not 9"),
     "soft": (lambda *data: data, {"soft": False}, "made with soft='auto', not False"),
     "tree_df": (lambda *data: data, {"tree_df": 2.0}, "made with tree_df=None, not 2.0"),
+    "directions": (
+        lambda *data: data,
+        {"directions": [Axis(["a"]), Sparse()]},
+        r"made with directions=None, not \[Axis\(columns=\('a',\)\), Sparse\(\)\]",
+    ),
     "noise_df": (lambda *data: data, {"noise_df": math.inf}, "made with noise_df=None, not 'inf'"),
     "noise": (lambda *data: data, {"noise": "student_t"}, "noise='constant', not 'student_t'"),
     "sigma": (lambda *data: data, {"sigma": 1.0}, "made with sigma=None, not 1.0"),

@@ -86,6 +86,8 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
 
     # What outcomes are, as far as the class alone says it.
     _family: ClassVar[Likelihood]
+    # What has the directions as given, and nothing beside them.
+    _rules_of_directions: ClassVar[str] = "rule"
     # The key in `ESTIMATORS` used in model files; a user's subclass is saved as its base class.
     _saved_as: ClassVar[str]
 
@@ -244,7 +246,7 @@ class ObliqueBART(Running, Savable, Judging, Explaining, Exporting, Showing, Bas
         read = self._read(parameters, X, y, sample_weight)
         encoding, problem = read.encoding, read.problem
         directions = core_directions(parameters.directions, encoding)
-        warn_of_unused(directions, encoding)
+        warn_of_unused(directions, encoding, self._rules_of_directions)
         outcome = problem.outcome
         parameters = replace(parameters, core_directions=directions)
         if parameters.soft == "auto" and not self._may_be_soft(parameters, problem):

@@ -29,7 +29,7 @@ from obliquebart.likelihood import LIKELIHOODS, Likelihood
 from obliquebart.likelihood.causal import WithEffects
 from obliquebart.model.added_columns import with_added_columns
 from obliquebart.model.calibration import calibrate
-from obliquebart.model.directions import MOST_COMPONENTS
+from obliquebart.model.directions import MOST_COMPONENTS, Groups, Patch
 from obliquebart.model.parameters import (
     CATEGORICAL_FEATURES,
     DATES,
@@ -143,6 +143,7 @@ class ObliqueBARTCausal(CausalChecks, CausalReading):
     """
 
     _family = LIKELIHOODS["causal_gaussian"]
+    _rules_of_directions = "rule of an effect"
     _saved_as = "ObliqueBARTCausal"
 
     def __init__(
@@ -194,10 +195,11 @@ class ObliqueBARTCausal(CausalChecks, CausalReading):
         check_choice("treatment_type", self.treatment_type, KINDS)
         check_choice("propensity", self.propensity, (*FITS, None))
         parameters, length = super()._checked_parameters()
-        if len(parameters.directions or ()) == MOST_COMPONENTS:
+        given = parameters.directions or ()
+        if len(given) == MOST_COMPONENTS and all(isinstance(g, (Patch, Groups)) for g in given):
             raise ValueError(
-                f"directions has {MOST_COMPONENTS} components, but {type(self).__name__} may need "
-                "one more for the propensities: leave one out."
+                f"directions has {MOST_COMPONENTS} patches or groups, but {type(self).__name__} "
+                "needs sparse rules beside them for the propensities: leave one out."
             )
         return parameters, length
 

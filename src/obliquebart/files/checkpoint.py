@@ -16,6 +16,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import obliquebart
@@ -24,6 +25,7 @@ from obliquebart.files.arrays import ArrayReader, Arrays, field
 from obliquebart.files.chains import ChainReader, add_draws, add_state
 from obliquebart.files.container import Contents, new_header, pack, read_file, unpack, write_file
 from obliquebart.likelihood import LIKELIHOODS
+from obliquebart.model import directions
 from obliquebart.model.outcome import NoiseEstimate
 from obliquebart.model.parameters import BEFORE, RunLength, Schedule
 from obliquebart.model.settings import settings_from_dict
@@ -373,8 +375,17 @@ def _check_parameters(old: dict[str, Any], new: dict[str, Any]) -> None:
     old = {name: BEFORE[name] for name in BEFORE if name in new} | old
     for name, value in new.items():
         if old.get(name) != value:
-            was = "another value" if name not in old else f"{old[name]!r:.80}"
-            raise ModelFileError(f"it was made with {name}={was}, not {value!r:.80}")
+            was = "another value" if name not in old else _shown(name, old[name])
+            raise ModelFileError(f"it was made with {name}={was}, not {_shown(name, value)}")
+
+
+def _shown(name: str, value: Any) -> str:
+    """Return a parameter as in a call, where it is short."""
+    if name == "directions" and value is not None:
+        with suppress(ValueError, TypeError):
+            value = directions.from_state(value)
+        return f"{value!r:.300}"
+    return f"{value!r:.80}"
 
 
 def _different_settings(old: dict[str, Any], new: dict[str, Any]) -> str:

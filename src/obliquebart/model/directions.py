@@ -13,8 +13,17 @@ from itertools import chain
 from typing import Any, ClassVar, Literal, Protocol
 
 from obliquebart.exceptions import warn_caller
+from obliquebart.model.direction_values import (
+    as_plain,
+    as_range,
+    check_choice_of_columns,
+    check_column_list,
+    set_number,
+    short_repr,
+    sizes_by_axis,
+)
 from obliquebart.table.grid import MOST_AXES, Grid, numbers_of
-from obliquebart.validation import check_choice, check_count, check_number
+from obliquebart.validation import check_choice, check_count
 
 # Names or positions of columns; None is all continuous ones, "rest" those that no patch and no
 # group of the mixture has.
@@ -62,11 +71,11 @@ class Sparse:
     has_own_columns: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        check_number("weight", self.weight, 0, 1e12)
-        object.__setattr__(self, "columns", _check_choice_of_columns(self.columns))
+        set_number(self, "weight", 0, 1e12)
+        object.__setattr__(self, "columns", check_choice_of_columns(self.columns))
 
     def __repr__(self) -> str:
-        return _short_repr(self, type(self)())
+        return short_repr(self, type(self)())
 
     def to_core(self, table: TableColumns, rest: list[int]) -> dict[str, Any]:
         """Return the settings of the engine."""
@@ -145,17 +154,19 @@ class Groups:
     has_own_columns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_number("weight", self.weight, 0, 1e12)
-        check_number("inclusion", self.inclusion, 0, 1, "right")
+        set_number(self, "weight", 0, 1e12)
+        set_number(self, "inclusion", 0, 1, "right")
         groups = self.groups.values() if isinstance(self.groups, Mapping) else self.groups
         if isinstance(groups, str) or not hasattr(groups, "__iter__"):
             raise TypeError(f"groups={self.groups!r} must be a list of lists of columns.")
-        object.__setattr__(self, "groups", tuple(_check_columns(group) for group in groups))
+        object.__setattr__(self, "groups", tuple(check_column_list(group) for group in groups))
         if not self.groups or not all(self.groups):
             raise ValueError("groups must have at least one group, and each group a column.")
 
     def __repr__(self) -> str:
-        return _short_repr(self, Groups(((0,),)))
+        groups = [as_range(group) for group in self.groups]
+        other = short_repr(self, Groups(self.groups), ", ")
+        return f"Groups({groups!r}{other[len('Groups(') :]}"
 
     def to_core(self, table: TableColumns, rest: list[int]) -> dict[str, Any]:  # noqa: ARG002
         """Return the settings of the engine."""
@@ -219,24 +230,26 @@ class Patch:
     has_own_columns: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_number("weight", self.weight, 0, 1e12)
-        check_number("length_scale", self.length_scale, 0, 1e6, "right")
+        set_number(self, "weight", 0, 1e12)
+        set_number(self, "length_scale", 0, 1e6, "right")
         check_choice("values", self.values, PATCH_VALUES)
-        shape = _sizes("shape", self.shape, None)
+        shape = sizes_by_axis("shape", self.shape, None)
         if not 1 <= len(shape) <= MOST_AXES:
             raise ValueError(f"shape={self.shape!r} must have one, two or three lengths.")
         most = MAX_SIZES[len(shape)]
         if len(shape) == 1:
             most = max(most, math.ceil(LINE_SHARE * shape[0]))
-        given = _sizes("min_size", self.min_size, (1,) * len(shape))
+        given = sizes_by_axis("min_size", self.min_size, (1,) * len(shape))
         largest = tuple(min(max(most, least), n) for least, n in zip(given, shape, strict=False))
-        largest = _sizes("max_size", self.max_size, largest)
-        smallest = _sizes("min_size", self.min_size, tuple(min(2, n) for n in largest))
+        largest = sizes_by_axis("max_size", self.max_size, largest)
+        smallest = sizes_by_axis("min_size", self.min_size, tuple(min(2, n) for n in largest))
         for name, value in (
             *(("shape", shape), ("min_size", smallest), ("max_size", largest)),
             *(("channels", check_count("channels", self.channels, 1)),),
-            *(("columns", None if self.columns is None else _check_columns(self.columns)),),
+            *(("columns", None if self.columns is None else check_column_list(self.columns)),),
         ):
+            if name == "columns" and value == ():
+                raise ValueError("columns is empty: name the columns of the image, or pass None.")
             object.__setattr__(self, name, value)
         self._check_sizes(shape, smallest, largest)
 
@@ -261,7 +274,7 @@ class Patch:
             raise ValueError('values="difference" needs a min_size of at least 2 along one axis.')
 
     def __repr__(self) -> str:
-        return f"Patch({self.shape}{_short_repr(self, Patch(self.shape), ', ')[6:]}"
+        return f"Patch({self.shape}{short_repr(self, Patch(self.shape), ', ')[6:]}"
 
     @property
     def grid(self) -> Grid:
@@ -280,13 +293,17 @@ class Patch:
         columns = _find(self.columns, table, ordered=True)
         columns = columns or list(range(table.kinds.count("continuous")))
         if len(columns) != self.n_columns:
-            have = "its columns are" if self.columns is not None else "X has"
+            needs = (
+                f"directions: a Patch of shape {self.grid.row_shape} needs {self.n_columns} "
+                "continuous columns, but"
+            )
+            if self.columns is not None:
+                raise ValueError(f"{needs} columns= has {len(columns)}: correct one of them.")
             n_categorical = len(table.kinds) - table.kinds.count("continuous")
             others = f", and {n_categorical} categorical" if n_categorical else ""
             raise ValueError(
-                f"directions: a Patch of shape {self.grid.row_shape} needs {self.n_columns} "
-                f"continuous columns, but {have} {len(columns)}{others}: correct the shape, or "
-                "name the columns of the image with columns=."
+                f"{needs} X has {len(columns)}{others}: correct the shape, or name the columns of "
+                "the image with columns=."
             )
         assert isinstance(self.min_size, tuple)
         assert isinstance(self.max_size, tuple)
@@ -348,8 +365,10 @@ def core_directions(
     return [each.to_core(table, rest) for each in directions]
 
 
-def warn_of_unused(components: list[dict[str, Any]], table: TableColumns) -> None:
-    """Warn of continuous columns that no component has, so that no rule uses them."""
+def warn_of_unused(
+    components: list[dict[str, Any]], table: TableColumns, rules: str = "rule"
+) -> None:
+    """Warn of continuous columns that no component has, so that no rule of some kind uses them."""
     used = {j for each in components for j in _columns_of(each)}
     if not all(_columns_of(each) for each in components) or not components:
         return  # a component without columns of its own has all of them
@@ -358,8 +377,8 @@ def warn_of_unused(components: list[dict[str, Any]], table: TableColumns) -> Non
     if unused:
         shown = ", ".join(map(repr, unused[:5])) + (", …" if len(unused) > 5 else "")
         warn_caller(
-            f"No component of directions has the columns {shown}, so no rule uses them. To use "
-            'them too, add Sparse(columns="rest") to a list of directions.'
+            f"No component of directions has the columns {shown}, so no {rules} uses them. To "
+            'use them too, add Sparse(columns="rest") to a list of directions.'
         )
 
 
@@ -375,7 +394,7 @@ def to_state(directions: Any) -> list[dict[str, Any]] | None:
     if given is None:
         return None
     return [
-        {"kind": each.kind, **{f.name: _plain(getattr(each, f.name)) for f in fields(each)}}
+        {"kind": each.kind, **{f.name: as_plain(getattr(each, f.name)) for f in fields(each)}}
         for each in given
     ]
 
@@ -437,57 +456,3 @@ def _position(column: str | int, numbers: Mapping[str, int]) -> int:
     if not 0 <= column < n_columns:
         raise ValueError(f"directions: X has {n_columns} columns, so there is no column {column}.")
     return column
-
-
-# ---- values --------------------------------------------------------------------------------------
-
-
-def _check_choice_of_columns(columns: Any) -> Any:
-    return columns if columns is None or columns == "rest" else _check_columns(columns)
-
-
-def _check_columns(columns: Any) -> tuple[str, ...] | tuple[int, ...]:
-    """Return names or positions."""
-    if isinstance(columns, str) or not hasattr(columns, "__iter__"):
-        raise TypeError(f"{columns!r} must be a list of names or positions of columns.")
-    given = tuple(columns)
-    if all(isinstance(each, str) for each in given):
-        return given
-    return tuple(check_count("a position of a column", _python(each), 0) for each in given)
-
-
-def _python(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else value
-
-
-def _sizes(name: str, value: Any, default: tuple[int, ...] | None) -> tuple[int, ...]:
-    """Return one number per axis; a single one is for all of them."""
-    if value is None and default is not None:
-        return default
-    if isinstance(value, (tuple, list)) or getattr(value, "ndim", 0) > 0:
-        return tuple(check_count(name, _python(each), 1) for each in value)
-    number = check_count(name, _python(value), 1)
-    return (number,) * (1 if default is None else len(default))
-
-
-def _short_repr(direction: Direction, default: Direction, before: str = "") -> str:
-    """Return a call with what differs from the default."""
-    given = [
-        f"{each.name}={_run(getattr(direction, each.name))!r}"
-        for each in fields(direction)
-        if getattr(direction, each.name) != getattr(default, each.name)
-    ]
-    shown = before * bool(given) + ", ".join(given)
-    return f"{type(direction).__name__}({shown})"
-
-
-def _run(columns: Any) -> Any:
-    """Return a range for three and more numbers in a row, and anything else as it is."""
-    if isinstance(columns, tuple) and len(columns) > 2 and isinstance(columns[0], int):
-        run = range(columns[0], columns[0] + len(columns))
-        return run if columns == tuple(run) else columns
-    return columns
-
-
-def _plain(value: Any) -> Any:
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value

@@ -329,7 +329,8 @@ class ObjectColumn(Column):
             raise unsupported(self.name, "dates") if is_date else self._unsupported_value()
 
     def _is_missing(self, value: Any) -> bool:
-        return self._types[type(value)] == "missing" or bool(value != value)
+        is_array = isinstance(value, np.ndarray)
+        return self._types[type(value)] == "missing" or (not is_array and bool(value != value))
 
     def _first(self, content: str) -> int:
         return next(i for i, v in enumerate(self._values) if self._types[type(v)] == content)

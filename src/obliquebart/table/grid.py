@@ -144,10 +144,12 @@ def flat_rows(X: Any, grids: Sequence[Grid]) -> Any:
     shape = getattr(X, "shape", None)
     if not isinstance(shape, tuple):
         return X
-    whole = {grid.row_shape: grid for grid in grids if grid.may_be_whole}
+    positions = [at for grid in grids for at in grid.columns or () if not isinstance(at, str)]
+    least = max(positions, default=-1) + 1  # so many columns a table has
+    whole = {g.row_shape: g for g in grids if g.may_be_whole and g.n_columns >= least}
     with_ones = {(*row_shape, 1): grid for row_shape, grid in whole.items()}
     if len(shape) > 2 and shape[1:] in with_ones | whole:
-        return X.reshape(shape[0], -1)
+        return X.reshape(shape[0], math.prod(shape[1:]))
     one = (with_ones | whole).get(shape)
     if one is not None and len(shape) > 1 and shape[1] != one.n_columns:
         raise ValueError(
@@ -196,8 +198,8 @@ def _remedy(shape: tuple[int, ...], row_shapes: list[tuple[int, ...]]) -> str:
     """Say what X of a wrong shape should have."""
     if not row_shapes:
         return (
-            "but each Patch in directions has some of the columns only, so that rows cannot be "
-            "images: pass flat rows, X.reshape(len(X), -1)."
+            "but no Patch in directions has all columns, so that rows cannot be images: pass flat "
+            "rows, X.reshape(len(X), -1)."
         )
     if len(row_shapes) > 1:
         shown = " or ".join(map(str, row_shapes))

@@ -12,7 +12,7 @@ REMEDIES = {
     "column.",
     "times": "Convert times of day to numbers, for example hours since midnight.",
     "durations": "Convert durations to numbers, for example total seconds.",
-    "nested": "Expand nested values into separate columns.",
+    "nested": "Expand nested values into separate columns; stack images into an array.",
     "bytes": "Decode bytes to text, or drop the column.",
     "complex": "Complex data not supported: split it into real and imaginary columns.",
     "other": "Convert the values to numbers or text, or drop the column.",

@@ -248,11 +248,14 @@ def test_what_cannot_be_is_refused():
         fitted().effect(x.reshape(-1, 6, 5))
     with pytest.raises(ValueError, match="X has no names: pass the values"):
         causal_model(directions=PATCH).fit(x, y, "treated")
-    with pytest.raises(ValueError, match="one more for the propensities: leave one out"):
-        causal_model(directions=[Axis([j]) for j in range(16)]).fit(flat, y, treated)
+    with pytest.raises(ValueError, match="sparse rules beside them for the propensities"):
+        causal_model(directions=[Groups([[j]]) for j in range(16)]).fit(flat, y, treated)
     with pytest.raises(ValueError, match="exclude each other"):
         causal_model(directions=PATCH, rules="axis").fit(x, y, treated)
-    with pytest.warns(UserWarning, match="No component of directions has the columns 'p2'"):
+    warning = "No component of directions has the columns 'p2', so no rule of an effect uses them"
+    with pytest.warns(UserWarning, match=warning):
         causal_model(directions=Groups([["p0", "p1"]]), n_burn=5, n_draws=5).fit(
             table[["p0", "p1", "p2"]], y, treated
         )
+    many = [Axis([j]) for j in range(16)]
+    causal_model(directions=many, n_burn=5, n_draws=5).fit(flat[:, :16], y, treated)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from obliquebart.directions import Axis, Groups, Patch, Signs, Sparse
@@ -74,6 +77,11 @@ def test_channels_are_another_axis():
         (lambda: Patch((4, 4), min_size=1, values="difference"), "min_size of at least 2"),
         (lambda: Patch((4, 4), values="wavy"), "values='wavy' must be one of"),
         (lambda: Patch((4, 4), length_scale=0), "length_scale=0 is out of range"),
+        (lambda: Patch((4, 4), columns=[]), "columns is empty"),
+        (
+            lambda: core_directions([Patch(3, columns=["a", "b"])], TABLE),
+            "but columns= has 2",
+        ),
         (lambda: Patch(0), "shape=0 is out of range"),
         (lambda: Groups([]), "at least one group"),
         (lambda: Groups([[1], []]), "each group a column"),
@@ -140,3 +148,24 @@ def test_directions_are_shown_by_what_was_given():
     )
     assert repr(Sparse("rest")) == "Sparse(columns='rest')"
     assert repr(Axis()) == "Axis()"
+
+
+def test_numbers_are_those_of_files():
+    """Files and checkpoints have JSON, which knows no numbers of NumPy."""
+    patch = Patch((4, 4), weight=np.int64(2), values="smooth", length_scale=np.float32(1.5))
+    groups = Groups([[0]], inclusion=Fraction(1, 4))
+    found = [patch.weight, patch.length_scale, groups.inclusion]
+    assert found == [2.0, 1.5, 0.25]
+    assert {type(each) for each in found} == {float}
+    json.dumps(to_state([patch, groups]))
+
+
+def test_columns_may_be_arrays():
+    assert Sparse(columns=np.array([0, 1])) == Sparse(columns=[0, 1])
+    assert Signs(columns=pd.Index(["a", "b"])).columns == ("a", "b")
+
+
+def test_groups_show_what_can_be_evaluated():
+    for groups in ([[0]], [range(3), range(3, 9)], [["a", "b"], ["c"]]):
+        made = Groups(groups, weight=2)
+        assert eval(repr(made)) == made
