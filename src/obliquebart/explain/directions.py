@@ -62,6 +62,79 @@ def _inclusion(component: Mapping[str, Any], p_cont: int) -> FloatArray:
     return out
 
 
+def prior_pairs(
+    trace: Mapping[str, FloatArray],
+    components: Sequence[Mapping[str, Any]],
+    p_cont: int,
+    pairs: tuple[NDArray[np.int64], NDArray[np.int64]],
+) -> FloatArray:
+    """Return the share of the oblique rules of the prior that have both columns of each pair.
+
+    Oblique rules have two columns or more. theta and the weights of the components are those of
+    the trace, as in `prior_shares`.
+    """
+    theta = trace["theta"].ravel()
+    both, oblique = np.zeros(len(pairs[0])), 0.0
+    for c, component in enumerate(components):
+        weight = trace[f"direction.{c}"].ravel() if len(components) > 1 else np.ones(len(theta))
+        if component["kind"] in ("sparse", "signs"):
+            columns = component["columns"] or list(range(p_cont))
+            has_both = np.isin(pairs[0], columns) & np.isin(pairs[1], columns)
+            both += has_both * np.mean(weight * theta**2)
+            oblique += float(np.mean(weight * _several(theta, len(columns))))
+        elif component["kind"] == "groups":
+            share, several = _pairs_of_groups(component, pairs)
+            both += share * weight.mean()
+            oblique += several * float(weight.mean())
+        elif component["kind"] == "patch":
+            share, several = _pairs_of_patches(component, pairs)
+            both += share * weight.mean()
+            oblique += several * float(weight.mean())
+    return both / max(oblique, 1e-300)
+
+
+def _several(inclusion: FloatArray | float, n_columns: int) -> FloatArray:
+    """Return the probability that two or more of some columns are included."""
+    none, one = (1.0 - inclusion) ** n_columns, (1.0 - inclusion) ** (n_columns - 1)
+    return np.asarray(1.0 - none - n_columns * inclusion * one)
+
+
+def _pairs_of_groups(
+    component: Mapping[str, Any], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> tuple[FloatArray, float]:
+    """Return the probabilities that a direction has both columns, and that it has several."""
+    inclusion, groups = component["inclusion"], component["groups"]
+    both, several = np.zeros(len(pairs[0])), 0.0
+    for group in groups:
+        share = 1.0 / (1.0 - (1.0 - inclusion) ** len(group)) / len(groups)
+        both += share * inclusion**2 * (np.isin(pairs[0], group) & np.isin(pairs[1], group))
+        several += share * float(_several(inclusion, len(group)))
+    return both, several
+
+
+def _pairs_of_patches(
+    component: Mapping[str, Any], pairs: tuple[NDArray[np.int64], NDArray[np.int64]]
+) -> tuple[FloatArray, float]:
+    """Return the same for a patch: one run along each axis has both cells."""
+    columns, shape = np.asarray(component["columns"]), component["shape"]
+    inside = np.isin(pairs[0], columns) & np.isin(pairs[1], columns)
+    both, one = inside.astype(np.float64), 1.0
+    first, second = (
+        np.unravel_index(np.searchsorted(columns, each[inside]), shape) for each in pairs
+    )
+    for a, sizes in enumerate(zip(shape, component["least"], component["most"], strict=True)):
+        length, least, most = sizes
+        low, high = np.minimum(first[a], second[a]), np.maximum(first[a], second[a])
+        count, n_runs = np.zeros(len(low)), 0
+        for size in range(least, most + 1):
+            starts = np.minimum(low, length - size) - np.maximum(high - size + 1, 0) + 1
+            count += np.maximum(starts, 0)
+            n_runs += length - size + 1
+        both[inside] *= count / n_runs
+        one *= length / n_runs if least == 1 else 0.0
+    return both, 1.0 - one
+
+
 def _coverage(length: int, least: int, most: int) -> FloatArray:
     """Return the share of the runs of an axis that have each cell."""
     count, n_runs = np.zeros(length), 0
@@ -103,12 +176,13 @@ class StrongPatch(NamedTuple):
 
     `effect` is the sum of the sizes of the effects of all rules with exactly these columns, as a
     mean over draws. `weights` is their mean φ, with the sign with which f grows, weighted by these
-    sizes.
+    sizes. `part` is the number of the posterior whose rules they are.
     """
 
     columns: NDArray[np.int64]
     weights: FloatArray
     effect: float
+    part: int = 0
 
 
 def strongest_patches(
@@ -122,26 +196,29 @@ def strongest_patches(
 
     With `columns`, rules that have any other column do not count. Chains find the same feature in
     patches that differ by a cell. A patch that shares more than `overlap` of its columns and those
-    of a stronger one, counted together, is therefore left out.
+    of a stronger one, counted together, is therefore left out. Posteriors are kept apart: each has
+    an f of its own, and these cannot be added up.
     """
-    sums: dict[bytes, tuple[FloatArray, float]] = {}
+    sums: dict[tuple[int, bytes], tuple[FloatArray, float]] = {}
     is_shown = np.full(posteriors[0].encoding.p_cont, columns is None)
     is_shown[[] if columns is None else columns.ravel()] = True
-    for posterior in posteriors:
+    for part, posterior in enumerate(posteriors):
         share = _share_of_draw(posterior, n_draws)
         for node, effect in _rules(posterior, n_draws):
-            if not is_shown[node.columns].all():
+            # Where φ may be zero, a rule may have no column at all.
+            if not len(node.columns) or not is_shown[node.columns].all():
                 continue
-            key = np.asarray(node.columns, np.int64).tobytes()
+            key = part, np.asarray(node.columns, np.int64).tobytes()
             weights, size = sums.get(key, (np.zeros(len(node.columns)), 0.0))
             sums[key] = (weights + share * effect * node.weights, size + share * abs(effect))
     found: list[StrongPatch] = []
-    for key, (weights, size) in sorted(sums.items(), key=lambda item: -item[1][1]):
-        used = np.frombuffer(key, np.int64)
+    for (part, cells), (weights, size) in sorted(sums.items(), key=lambda item: -item[1][1]):
+        used = np.frombuffer(cells, np.int64)
         if len(found) == n_patches or size == 0.0:
             break
-        if all(_jaccard(used, each.columns) <= overlap for each in found):
-            found.append(StrongPatch(used, weights / size, size))
+        stronger = [each.columns for each in found if each.part == part]
+        if all(_jaccard(used, columns) <= overlap for columns in stronger):
+            found.append(StrongPatch(used, weights / size, size, part))
     return found
 
 

@@ -33,6 +33,32 @@ class Layout(NamedTuple):
         """The shape of a row: the cells, and the channels if there are several."""
         return self.columns.shape if self.columns.shape[-1] > 1 else self.shape
 
+    @property
+    def is_deep(self) -> bool:
+        """Whether signed values need several planes: a cube, or an image with channels."""
+        n_channels = self.columns.shape[-1]
+        return len(self.shape) > 2 or (len(self.shape) == 2 and n_channels > 1)
+
+    @property
+    def plane(self) -> str:
+        """What one of several planes is called."""
+        return "slice" if len(self.shape) > 2 else "channel"
+
+    @property
+    def adds_channels(self) -> bool:
+        """Whether signed values of channels are added up, as they have no planes of their own."""
+        return self.columns.shape[-1] > 1 and len(self.shape) != 2
+
+    def signed_cells(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return signed values by cell.
+
+        Those of opposite channels would cancel, so an image has its channels first. Curves and
+        cubes have no axis left for them.
+        """
+        if len(self.shape) == 2 and self.is_deep:
+            return np.moveaxis(values[self.columns], -1, 0)
+        return self.cells(values)
+
     def cells(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return values of the continuous columns by cell, with channels added up."""
         return np.asarray(values[self.columns].sum(axis=-1))

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from obliquebart.explain.directions import prior_shares
+from obliquebart.explain.directions import prior_pairs, prior_shares
 from obliquebart.posterior.draws import DecodedDraws
 from obliquebart.validation import check_choice, check_count, check_coverage
 
@@ -56,7 +56,9 @@ class Loading(NamedTuple):
 class Interaction(NamedTuple):
     """The share of oblique rules (or of trees with two or more columns) that use both columns.
 
-    `lift` is this share divided by that of a random pair.
+    `lift` is this share divided by that of a random pair. Where `directions` put some columns
+    together, it is divided by the share of the pair among oblique rules drawn from their prior; by
+    tree, it is then NaN.
     """
 
     first: str
@@ -122,6 +124,7 @@ class Rules:
         self.kinds = posterior.encoding.kinds
         self.taken_as = posterior.encoding.taken_as
         self.prior = _prior_shares(posterior)
+        self._posterior = posterior
         self.structure = table.structure
         self.is_continuous = table.is_continuous
         # From positions among the columns of a kind to positions among all columns.
@@ -156,6 +159,24 @@ class Rules:
             total = self.draws @ (self._by_structure @ values)
             return np.asarray(total.todense(), dtype=np.float64)
         return np.asarray(self.draws @ (self._by_structure @ values), dtype=np.float64)
+
+    @property
+    def has_neighbours(self) -> bool:
+        """Whether the prior has some pairs of columns in the same rule more often than others."""
+        return any(
+            each["kind"] in ("patch", "groups") or (each["kind"] != "axis" and each["columns"])
+            for each in self._posterior.settings.get("directions") or ()
+        )
+
+    def prior_pairs(self, first: NDArray[np.int64], second: NDArray[np.int64]) -> FloatArray:
+        """Return the shares of oblique rules drawn from the prior of directions with both columns.
+
+        The columns are continuous, and given by their positions among all columns.
+        """
+        number = np.cumsum([kind == "continuous" for kind in self.kinds]) - 1
+        components, p_cont = self._posterior.settings["directions"], int(number[-1]) + 1
+        pairs = number[first], number[second]
+        return prior_pairs(self._posterior.trace, components, p_cont, pairs)
 
     @cached_property
     def _by_structure(self) -> Any:
@@ -245,16 +266,23 @@ def interactions(
     times = np.asarray(draws.sum(axis=0), dtype=np.float64).ravel()
     total = np.asarray(draws.sum(axis=1), dtype=np.float64).ravel()
     pairs = sparse.triu(uses.T @ sparse.diags(times) @ uses, k=1).tocoo()
-    # A rule with k of p columns contains this share of all pairs.
-    p = rules.kinds.count("continuous") if by == "rule" else len(rules.names)
-    expected = float(times @ (size * (size - 1))) / max(p * (p - 1) * times.sum(), 1.0)
     best = np.argsort(-pairs.data, kind="stable")[:top]
+    firsts, seconds = pairs.row[best], pairs.col[best]
+    if not rules.has_neighbours:
+        # A rule with k of p columns contains this share of all pairs.
+        p = rules.kinds.count("continuous") if by == "rule" else len(rules.names)
+        share_of_all = float(times @ (size * (size - 1))) / max(p * (p - 1) * times.sum(), 1.0)
+        expected = np.full(len(best), share_of_all)
+    elif by == "rule":
+        expected = rules.prior_pairs(firsts, seconds)
+    else:
+        expected = np.full(len(best), np.nan)
     table = []
     by_column = uses.tocsc()
-    for first, second in zip(pairs.row[best], pairs.col[best], strict=True):
+    for first, second, chance in zip(firsts, seconds, expected.tolist(), strict=True):
         both = np.asarray(by_column[:, first].multiply(by_column[:, second]).todense()).ravel()
         share, low, high = _over_draws((draws @ both)[:, None], total, coverage)
-        lift = float(times @ both) / float(times.sum()) / expected
+        lift = float(times @ both) / float(times.sum()) / chance
         estimates = float(share[0]), float(low[0]), float(high[0])
         table.append(Interaction(rules.names[first], rules.names[second], *estimates, lift))
     return sorted(table, key=lambda row: -row.share)

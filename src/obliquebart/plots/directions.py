@@ -27,7 +27,7 @@ from obliquebart.plots.style import (
     new_axes,
     short_name,
 )
-from obliquebart.plots.subject import Subject, subject_of
+from obliquebart.plots.subject import Subject, subject_of, subject_with_f
 from obliquebart.plots.tiles import Tiles, inches
 from obliquebart.table.encoded import EncodedTable
 from obliquebart.validation import check_count
@@ -57,7 +57,8 @@ def direction_map(
 
     A cell is the posterior mean of ``|φ|`` there, summed over all rules, each weighted by its
     effect: how much the outputs on its two sides differ. Channels are added up. A cube is drawn as
-    its slices along the first axis, side by side, each with its number above.
+    its slices along the first axis, side by side, each with its number above. Effects are in the
+    units of f: logarithms for counts and survival times, and scores for classes.
 
     Parameters
     ----------
@@ -70,15 +71,25 @@ def direction_map(
         Which `Patch` to draw, counted from 0, if the model has several on other columns.
     signed : bool, default=False
         Weight φ instead of ``|φ|``: positive where f, or the score of the class, grows with the
-        value of a cell.
+        value of a cell. Images are drawn channel by channel, as opposite channels would cancel; in
+        curves and cubes they are added up.
     class_ : label, optional
-        With more than two classes, the class whose trees to use; by default, all classes.
+        With more than two classes, the class whose trees to use; by default, all classes, whose
+        maps are added up. With `signed` it is needed, as scores of classes cannot be added up. Of
+        two classes, the signs are those of the second by default. Ordered classes share one f and
+        have no trees of their own.
     """
-    parts = list(subject_of(model, class_).parts.values())
+    subject = subject_with_f(model, class_, is_one=signed)
+    parts = list(subject.parts.values())
     layout = layout_of(parts[0].encoding, shape, grid)
     values = np.sum([column_effects(part)[int(signed)] for part in parts], axis=0)
     drawn = new_axes(ax, height=_height(layout))
-    draw_map(drawn, layout.cells(values), signed=signed)
+    if signed:
+        cells = layout.signed_cells(subject.sign * values)
+        words = _with_channels("effect times φ", layout)
+        draw_map(drawn, cells, words, signed=True, plane=layout.plane)
+    else:
+        draw_map(drawn, layout.cells(values))
     if ax is None:
         fit_height(drawn)
     return drawn
@@ -98,12 +109,15 @@ def patches(
 
     Rules with exactly the same cells count together. Their effect is how much the outputs on their
     two sides differ, summed over all such rules, as a mean over draws; it is written beside each
-    patch. What is drawn is their mean φ weighted by the effect: f, or the score of the class, grows
-    where cells with positive values get larger, and those with negative values smaller. A patch
-    that mostly overlaps with a stronger one is left out, and so are rules that also have other
-    columns. Images are tiles, strongest first. Curves are lines above each other, strongest at the
-    top, and so are patches in a cube: each is a row of the slices that it touches, with their
-    numbers along the first axis.
+    patch, in the units of f. What is drawn is their mean φ weighted by the effect: f, or the score
+    of the class, grows where cells with positive values get larger, and those with negative values
+    smaller. Rules with opposite φ cancel, so the cells of a patch are outlined. A patch that mostly
+    overlaps with a stronger one is left out, and so are rules that also have other columns.
+
+    Images are tiles, strongest first. Curves are lines above each other, strongest at the top, and
+    so are patches in a cube: each is a row of the slices that it touches, with their numbers along
+    the first axis. Images with channels have rows of channels instead; in curves and cubes,
+    channels are added up.
 
     Parameters
     ----------
@@ -117,18 +131,26 @@ def patches(
     grid : int, optional
         Which `Patch` to draw, counted from 0, if the model has several on other columns.
     class_ : label, optional
-        With more than two classes, the class whose trees to use; by default, all classes.
+        With more than two classes, the class whose trees to use; by default, the strongest patches
+        of all classes, each with its class beside the effect. Of two classes, the signs are those
+        of the second by default. Ordered classes share one f and have no trees of their own.
     """
-    parts = list(subject_of(model, class_).parts.values())
+    subject = subject_with_f(model, class_)
+    parts = list(subject.parts.values())
     layout = layout_of(parts[0].encoding, shape, grid)
-    found = strongest_patches(parts, check_count("n_patches", n_patches, 1), layout.columns)
+    found = [
+        patch._replace(weights=subject.sign * patch.weights)
+        for patch in strongest_patches(
+            parts, check_count("n_patches", n_patches, 1), layout.columns
+        )
+    ]
     if not found:
         raise ValueError(
             "The model has no rule with an effect on these cells alone, so there is no patch to "
             "draw. plots.direction_map also shows rules that have other columns."
         )
     drawn = new_axes(ax, height=patches_height(layout, len(found)))
-    draw_patches(drawn, layout, found)
+    draw_patches(drawn, layout, found, list(subject.parts) if len(parts) > 1 else ())
     if ax is None:
         fit_height(drawn)
     return drawn
@@ -152,9 +174,11 @@ def evidence(
     A window of the row is replaced by the same window of other rows. How much the prediction then
     falls on average is what the window says for it; a cell has the mean over the windows that
     contain it. Positive values raise the prediction compared with the other rows, negative values
-    lower it. With classes the prediction is the log odds of one class. A contour shows an image, or
-    each slice of a cube; a curve has the evidence as its colour, and is thicker where there is more
-    of either sign. Missing cells are holes in the contour or the curve.
+    lower it. With classes the prediction is the log odds of one class. For survival times it is the
+    mean log time, so that positive values are for a later event, and a lower risk; for counts it is
+    the expected count. A contour shows an image, or each slice of a cube; a curve has the evidence
+    as its colour, and is thicker where there is more of either sign. Missing cells are holes in the
+    contour or the curve; a point between two of them is a dot.
 
     Parameters
     ----------
@@ -212,7 +236,7 @@ class _Score:
     def __init__(self, model: Any, subject: Subject, row: EncodedTable) -> None:
         self._model = model
         self._position: int | None = None
-        self.label = f"evidence, in units of {subject.name}"
+        self.label = f"evidence, in {subject.unit}"
         if subject.classes:
             if subject.chosen is None:
                 self._position = int(model._probabilities.mean(row, model.n_jobs)[0].argmax())
@@ -233,39 +257,52 @@ class _Score:
 # ---- drawing -------------------------------------------------------------------------------------
 
 
-def draw_map(ax: Axes, values: FloatArray, *, signed: bool = False) -> None:
+def draw_map(
+    ax: Axes,
+    values: FloatArray,
+    words: str = "effect times |φ|",
+    *,
+    signed: bool = False,
+    plane: str = "slice",
+) -> None:
     """Draw the effects of cells, in the shape of the cells."""
-    words = "effect times φ" if signed else "effect times |φ|"
     if values.ndim > 1:
-        _show_cells(ax, values, words, signed=signed)
+        _show_cells(ax, values, words, signed=signed, plane=plane)
         return
     ax.axhline(0.0, color=INK, lw=0.8)
-    ax.plot(np.arange(len(values)), values, color=ACCENT, lw=2)
+    ax.plot(np.arange(len(values)), values, _mark(values), color=ACCENT, lw=2)
     label_axes(ax, x="point", y=words)
 
 
-def draw_patches(ax: Axes, layout: Layout, found: Sequence[StrongPatch]) -> None:
-    """Draw patches of the cells of a layout."""
+def draw_patches(
+    ax: Axes, layout: Layout, found: Sequence[StrongPatch], classes: Sequence[str] = ()
+) -> None:
+    """Draw patches of the cells of a layout; `classes` are the names of the patches' parts."""
     n_columns = 1 + int(max(layout.columns.max(), *(patch.columns.max() for patch in found)))
     maps, is_in = [], []
     for patch in found:
         values, used = np.zeros((2, n_columns))
         values[patch.columns], used[patch.columns] = patch.weights, 1.0
-        maps.append(layout.cells(values))
-        is_in.append(layout.cells(used) > 0)
-    names = [f"{patch.effect:.2g}" for patch in found]
+        maps.append(layout.signed_cells(values))
+        is_in.append(layout.signed_cells(used) > 0)
+    names = [_patch_name(patch, classes) for patch in found]
     if len(layout.shape) == 1:
-        _show_lines(ax, maps, names)
-    elif len(layout.shape) == 2:
-        tiles = Tiles.across(ax, len(maps), layout.shape, max(map(len, names)))
-        _show_tiles(ax, tiles, maps, names, "mean φ", signed=True)
+        _show_lines(ax, maps, is_in, names, _with_channels("point", layout))
+        return
+    words = _with_channels("mean φ", layout)
+    if layout.is_deep:
+        tiles = _show_patches_in_planes(ax, maps, is_in, names, words, layout.plane)
+        is_in = [plane for each in is_in for plane in each[each.any(axis=(1, 2))]]
     else:
-        _show_patches_in_cube(ax, maps, is_in, names)
+        tiles = Tiles.across(ax, len(maps), layout.shape, max(map(len, names)))
+        _show_tiles(ax, tiles, maps, names, words, signed=True)
+    for width, colour in ((2.0, INK), (0.8, "white")):
+        ax.add_collection(LineCollection(tiles.edges(is_in), colors=colour, linewidths=width))
 
 
 def patches_height(layout: Layout, n_patches: int) -> float:
     """Return the height of a figure with so many patches."""
-    if len(layout.shape) == 2:
+    if len(layout.shape) == 2 and not layout.is_deep:
         return 1.0 + 1.8 * math.ceil(n_patches / 4)
     return 1.0 + (0.5 if len(layout.shape) == 1 else 0.95) * n_patches
 
@@ -281,6 +318,20 @@ def fit_height(ax: Axes) -> None:
     figure.set_figheight(min(figure.get_figheight(), needed))
 
 
+def _patch_name(patch: StrongPatch, classes: Sequence[str]) -> str:
+    effect = f"{patch.effect:.2g}"
+    return f"{effect} (class {short_name(classes[patch.part], 12)})" if classes else effect
+
+
+def _with_channels(words: str, layout: Layout) -> str:
+    return f"{words}, channels added up" if layout.adds_channels else words
+
+
+def _mark(values: FloatArray) -> str:
+    """Return how to draw a curve: a line would not show a single point."""
+    return "-" if len(values) > 1 else "o"
+
+
 def _height(layout: Layout) -> float:
     return LOW if len(layout.shape) == 1 else HIGH
 
@@ -291,6 +342,7 @@ def _show_cells(
     words: str,
     *,
     signed: bool,
+    plane: str = "slice",
     outlined: FloatArray | None = None,
 ) -> None:
     """Draw an image, or the slices of a cube, and the contour of another one over it."""
@@ -300,7 +352,7 @@ def _show_cells(
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(MaxNLocator("auto", steps=[1, 2, 5, 10], integer=True))
     else:
-        names = _slice_names(len(values))
+        names = _plane_names(len(values), plane)
         tiles = Tiles.across(ax, len(values), values.shape[1:], max(map(len, names)))
         _show_tiles(ax, tiles, list(values), names, words, signed=signed)
         outlined = None if outlined is None else tiles.joined(list(outlined))
@@ -343,43 +395,74 @@ def _show_curve(ax: Axes, curves: FloatArray, values: FloatArray, words: str) ->
         lines.set_clim(-most, most)
         ax.plot(at, curve, color=INK, lw=0.6)
         ax.add_collection(lines)
+        # A point between missing ones, or the only one, is the end of no segment.
+        known = np.pad(~np.isnan(curve), 1)
+        alone = known[1:-1] & ~known[:-2] & ~known[2:]
+        if alone.any():
+            sizes = (3 * THIN + (THICK - THIN) * np.abs(values[alone]) / most) ** 2
+            ax.scatter(
+                *(at[alone], curve[alone], sizes, values[alone]),
+                cmap=MAP,
+                vmin=-most,
+                vmax=most,
+                edgecolors=INK,
+                linewidths=0.6,
+                zorder=3,
+            )
     as_written(ax.figure.colorbar(lines, ax=ax, label=words).ax.yaxis.label)
     label_axes(ax, x="point", y="value")
 
 
-def _show_lines(ax: Axes, maps: Sequence[FloatArray], names: Sequence[str]) -> None:
-    """Draw curves above each other, the first at the top."""
-    most = max(float(np.abs(each).max()) for each in maps)
-    places = np.arange(len(maps))[::-1]
-    for place, values in zip(places.tolist(), maps, strict=True):
-        ax.axhline(place, color=INK, lw=0.5)
-        ax.plot(np.arange(len(values)), place + 0.45 * values / most, color=ACCENT, lw=1.5)
-    ax.set_yticks(places, names)
-    label_axes(ax, x="point", y="effect")
-
-
-def _show_patches_in_cube(
-    ax: Axes, maps: Sequence[FloatArray], is_in: Sequence[NDArray[np.bool_]], names: Sequence[str]
+def _show_lines(
+    ax: Axes,
+    maps: Sequence[FloatArray],
+    is_in: Sequence[NDArray[np.bool_]],
+    names: Sequence[str],
+    points: str,
 ) -> None:
-    """Draw a row of tiles for each patch: the slices that it touches."""
+    """Draw curves above each other, the first at the top, each over the points of its patch."""
+    most = max(float(np.abs(each).max()) for each in maps) or 1.0
+    places = np.arange(len(maps))[::-1]
+    for place, values, inside in zip(places.tolist(), maps, is_in, strict=True):
+        ends = np.flatnonzero(np.diff(np.pad(inside, 1).astype(int))).reshape(-1, 2)
+        runs = [(start - 0.5, end - start) for start, end in ends.tolist()]
+        ax.broken_barh(runs, (place - 0.45, 0.9), color=ACCENT, alpha=0.15, lw=0)
+        ax.axhline(place, color=INK, lw=0.5)
+        shown = place + 0.45 * values / most
+        ax.plot(np.arange(len(values)), shown, _mark(values), color=ACCENT, lw=1.5)
+    ax.set_yticks(places, names)
+    as_written(*ax.get_yticklabels())
+    label_axes(ax, x=points, y="effect")
+
+
+def _show_patches_in_planes(
+    ax: Axes,
+    maps: Sequence[FloatArray],
+    is_in: Sequence[NDArray[np.bool_]],
+    names: Sequence[str],
+    words: str,
+    plane: str,
+) -> Tiles:
+    """Draw a row of tiles for each patch: the slices or channels that it touches."""
     depth, *shape = maps[0].shape
     slices = [np.flatnonzero(cells.any(axis=(1, 2))).tolist() for cells in is_in]
     places = [(down, across) for down, each in enumerate(slices) for across in range(len(each))]
     shown = [values[k] for values, each in zip(maps, slices, strict=True) for k in each]
-    numbers = [_slice_names(depth)[k] for each in slices for k in each]
+    numbers = [_plane_names(depth, plane)[k] for each in slices for k in each]
     longest = max(map(len, numbers))
     tiles = Tiles.at(ax, places, (shape[0], shape[1]), longest, margin=max(map(len, names)) + 1)
-    _show_tiles(ax, tiles, shown, numbers, "mean φ", signed=True)
+    _show_tiles(ax, tiles, shown, numbers, words, signed=True)
     first = [
         corner for corner, (_, across) in zip(tiles.corners, places, strict=True) if not across
     ]
     for name, (top, left) in zip(names, first, strict=True):
         middle = top + shape[0] / 2 - 0.5
-        ax.text(left - 0.5, middle, f"{name} ", va="center", ha="right")
+        as_written(ax.text(left - 0.5, middle, f"{name} ", va="center", ha="right"))
+    return tiles
 
 
-def _slice_names(depth: int) -> list[str]:
-    word = "slice " if depth <= MOST_NAMED_SLICES else ""
+def _plane_names(depth: int, plane: str) -> list[str]:
+    word = f"{plane} " if depth <= MOST_NAMED_SLICES else ""
     return [f"{word}{k}" for k in range(depth)]
 
 
@@ -393,6 +476,6 @@ def _show_tiles(
     signed: bool,
 ) -> None:
     for (top, left), name in zip(tiles.corners, names, strict=True):
-        ax.text(left - 0.5, top - 0.6, name, va="bottom", ha="left")
+        as_written(ax.text(left - 0.5, top - 0.6, name, va="bottom", ha="left"))
     _show_image(ax, tiles.joined(images), words, signed=signed)
     ax.set_axis_off()

@@ -43,6 +43,19 @@ class Subject(NamedTuple):
         return parts if self.chosen is None else dict([list(parts.items())[self.chosen]])
 
     @property
+    def sign(self) -> float:
+        """-1 where f speaks against the chosen class: of two classes, it is that of the second."""
+        is_first_of_two = self.chosen == 0 and len(self.classes) == 2
+        return -1.0 if is_first_of_two and len(self.posteriors) == 1 else 1.0
+
+    @property
+    def unit(self) -> str:
+        """What predictions of numbers are in, to follow "in"."""
+        quantity = self.posteriors[0].likelihood.quantity(self.target)
+        is_outcome = quantity is None or quantity == self.target
+        return f"units of {self.name}" if is_outcome else short_name(str(quantity))
+
+    @property
     def is_probability(self) -> bool:
         """Whether predictions are probabilities."""
         likelihood = self.posteriors[0].likelihood
@@ -75,6 +88,27 @@ def subject_of(model: Any, class_: Any = None) -> Subject:
         raise ValueError("A model with a single class has no trees to draw.")
     chosen = None if class_ is None else class_position(classes, class_)
     return Subject(fitted.parts, fitted.target_name, classes, chosen, fitted.class_weights)
+
+
+def subject_with_f(model: Any, class_: Any = None, *, is_one: bool = False) -> Subject:
+    """Return what to draw of f itself, whose sign matters with `is_one`.
+
+    With three or more classes, each has an f of its own. Only differences between these count, so
+    that their signs say nothing when they are added up. Ordered classes share one f.
+    """
+    subject = subject_of(model, class_)
+    classes = subject.classes
+    if subject.chosen is not None and len(subject.posteriors) == 1 and len(classes) > 2:
+        raise ValueError(
+            f"class_={class_!r} makes no difference here: ordered classes share one f, which grows "
+            f"towards the last of them, {classes[-1]!r}. Leave class_ out."
+        )
+    if is_one and len(subject.parts) > 1:
+        raise ValueError(
+            "signed=True needs a class here, as each class has a score of its own and the signs of "
+            f"their sum mean nothing. Pass class_=, for example class_={classes[0]!r}."
+        )
+    return subject
 
 
 def class_position(classes: list[Any], class_: Any) -> int:

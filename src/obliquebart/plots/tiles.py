@@ -75,6 +75,20 @@ class Tiles(NamedTuple):
             every[top : top + self.shape[0], left : left + self.shape[1]] = image
         return every
 
+    def edges(self, is_in: Sequence[NDArray[np.bool_]]) -> list[FloatArray]:
+        """Return the edges between the chosen cells of each image and the others, as segments."""
+        found = []
+        for (top, left), cells in zip(self.corners, is_in, strict=True):
+            padded = np.pad(cells, 1)
+            for axis in (0, 1):
+                # Of the cells after the edges.
+                after = np.argwhere(np.diff(padded, axis=axis))
+                after[:, 1 - axis] -= 1
+                starts = after[:, ::-1] + (left, top) - 0.5
+                step = (1, 0) if axis == 0 else (0, 1)
+                found += list(np.stack([starts, starts + step], axis=1))
+        return found
+
 
 def _scale(
     room: tuple[float, float], counts: Sequence[int], shape: Sequence[int]

@@ -300,7 +300,7 @@ def _map(layout: Layout, values: NDArray[np.float64], key: str, of: str) -> Pict
 
 
 def _n_patches(layout: Layout) -> int:
-    return SHOWN_PATCHES if len(layout.shape) < 3 else SHOWN_PATCHES_OF_CUBES
+    return SHOWN_PATCHES_OF_CUBES if layout.is_deep else SHOWN_PATCHES
 
 
 def _patches(layout: Layout, found: list[StrongPatch], key: str, of: str) -> Picture:

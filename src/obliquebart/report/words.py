@@ -210,7 +210,9 @@ GLOSSARY = (
     Word(
         "chance",
         ("against chance",),
-        "How often two columns share a rule, compared with all pairs sharing rules equally often.",
+        "How often two columns share a rule, compared with all pairs sharing rules equally often. "
+        "Where the directions of rules are given, some pairs belong together from the beginning, "
+        "and the comparison is with their share before seeing any data.",
     ),
     Word(
         "parameter",

@@ -11,6 +11,8 @@ from sklearn.inspection import PartialDependenceDisplay
 
 from helpers import small_models
 from obliquebart import ObliqueBARTRegressor
+from obliquebart.directions import Axis, Groups, Patch, Sparse
+from obliquebart.explain.directions import prior_pairs
 from obliquebart.explain.rules import (
     Rules,
     interactions,
@@ -107,6 +109,65 @@ def test_loadings_are_means_of_phi(thinned):
     # All draws from one structure: the mean is the plain one.
     phi = np.abs(arrays["phi_value"])
     assert max(row.when_used for row in table.values()) <= phi.max()
+
+
+PRIORS = {
+    "patches": [Patch((5, 6), 1, 3)],
+    "channels": [Patch((3, 5), channels=2)],
+    "groups": [Groups([range(j, min(j + 7, 30)) for j in range(0, 30, 6)], inclusion=0.4)],
+    "mixture": [Patch((4, 6), columns=range(24)), Sparse("rest"), Axis()],
+}
+
+
+@pytest.mark.parametrize("directions", PRIORS.values(), ids=PRIORS)
+def test_pairs_share_rules_as_often_as_in_the_prior(directions):
+    # Without noise that means anything, rules are drawn from the prior. Deeper nodes reject more of
+    # the rules than the root; against all pairs, those of neighbours come out at 5 to 30.
+    rng = np.random.default_rng(0)
+    model = ObliqueBARTRegressor(
+        n_trees=50,
+        n_burn=200,
+        n_draws=200,
+        sigma=1e4,
+        prior="paper",
+        directions=directions,
+        random_state=0,
+    ).fit(rng.normal(size=(300, 30)), rng.normal(size=300))
+    pairs = model.posterior_.interactions(top=30)
+    lifts = np.array([pair.lift for pair in pairs])
+    assert 0.7 < np.median(lifts) < 1.4
+    assert lifts.max() < 2.5
+    assert all(np.isnan(pair.lift) for pair in model.posterior_.interactions(by="tree"))
+
+
+def test_pairs_of_the_prior_are_those_of_drawn_patches():
+    # By counting: all patches of one or two rows and two columns of a plane of 3 x 4.
+    sets = [
+        {4 * (top + i) + left + j for i in range(height) for j in range(2)}
+        for height in (1, 2)
+        for top in range(4 - height)
+        for left in range(3)
+    ]
+    component = Patch((3, 4), (1, 2), (2, 2)).to_core(Columns(12), [])
+    pairs = np.triu_indices(12, 1)
+    shares = prior_pairs({"theta": np.array([0.5])}, [component], 12, pairs)
+    expected = [
+        sum({a, b} <= each for each in sets) / len(sets) for a, b in zip(*pairs, strict=True)
+    ]
+    np.testing.assert_allclose(shares, expected)
+    # Of a group of three, two and three columns are as likely as this, given that there are two.
+    groups = Groups([[0, 1, 2]], inclusion=0.5).to_core(Columns(12), [])
+    shares = prior_pairs({"theta": np.array([0.5])}, [groups], 12, pairs)
+    np.testing.assert_allclose(shares[:2], 2 / 4)
+    assert shares.sum() == pytest.approx(3 * 2 / 4)
+
+
+class Columns:
+    """Continuous columns."""
+
+    def __init__(self, n_columns):
+        self.names = [f"x{j}" for j in range(n_columns)]
+        self.kinds = ["continuous"] * n_columns
 
 
 def test_the_data_show():

@@ -10,11 +10,13 @@ import pandas as pd
 import pytest
 from matplotlib import pyplot as plt
 
+from helpers.tiles import named_tiles
 from obliquebart import (
     ObliqueBARTCausal,
     ObliqueBARTClassifier,
     ObliqueBARTCountRegressor,
     ObliqueBARTRegressor,
+    ObliqueBARTSurvival,
     plots,
 )
 from obliquebart.directions import Patch, Sparse
@@ -29,20 +31,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::obliquebart.ConvergenceWarning"
 
 def images() -> np.ndarray:
     return np.random.default_rng(0).normal(size=(150, 6, 7))
-
-
-def named_tiles(ax, shape):
-    """Return the tiles of a picture with the names above them."""
-    every = np.ma.filled(ax.images[0].get_array(), np.nan)
-    found = []
-    for text in (each for each in ax.texts if each.get_va() == "bottom"):
-        left, top = (round(at + 0.55) for at in text.get_position())
-        tile = every[top : top + shape[0], left : left + shape[1]]
-        assert not np.isnan(tile).any()
-        found.append((text.get_text(), tile))
-    # Outside the tiles there is nothing.
-    assert np.count_nonzero(~np.isnan(every)) == sum(tile.size for _, tile in found)
-    return found
 
 
 def test_the_map_is_brightest_where_the_outcome_comes_from():
@@ -456,3 +444,50 @@ def test_the_map_of_an_effect_needs_no_shape():
     named_tiles(plots.patches(model), (6, 7))
     with pytest.raises(ValueError, match="A causal model estimates effects"):
         plots.evidence(model, x[0])
+
+
+def test_rules_without_columns_are_no_patches():
+    x = images()
+    directions = [Patch((6, 7)), Sparse()]
+    model = ObliqueBARTRegressor(**SHORT, directions=directions, prior="paper").fit(x, x[:, 2, 2])
+    arrays = model.posterior_.draws.to_arrays()
+    assert (arrays["phi_count"] == 0).any()
+    found = strongest_patches([model.posterior_], 10**6, overlap=1.0)
+    assert all(len(each.columns) for each in found)
+    named_tiles(plots.patches(model), (6, 7))
+
+
+def test_evidence_of_times_is_in_log_time():
+    x = images()
+    y = np.column_stack([np.ones(150), np.exp(x[:, 2, 2])])
+    model = ObliqueBARTSurvival(**SHORT, directions=Patch((6, 7))).fit(x, y)
+    ax = plots.evidence(model, x[0], x[5:9], size=(6, 7), n_rows=4)
+    log_time = model.posterior_.predict
+    expected = log_time(x[:1]).mean() - log_time(x[5:9]).mean()
+    np.testing.assert_allclose(ax.images[0].get_array(), expected, rtol=1e-6)
+    assert ax.images[0].colorbar.ax.get_ylabel() == "evidence, in log time"
+
+
+def test_evidence_of_counts_is_in_counts():
+    x = images()
+    counts = pd.Series(np.random.default_rng(0).poisson(np.exp(1 + x[:, 2, 2])), name="claims")
+    model = ObliqueBARTCountRegressor(**SHORT, directions=Patch((6, 7))).fit(x, counts)
+    ax = plots.evidence(model, x[0], x[5:9], size=(6, 7), n_rows=4)
+    expected = model.predict(x[:1])[0] - model.predict(x[5:9]).mean()
+    np.testing.assert_allclose(ax.images[0].get_array(), expected, rtol=1e-6)
+    assert ax.images[0].colorbar.ax.get_ylabel() == "evidence, in units of claims"
+
+
+def test_points_between_missing_ones_are_dots():
+    curves = images()[:, 0]
+    model = ObliqueBARTRegressor(**SHORT, directions=Patch(7)).fit(curves, curves[:, 4])
+    row = np.array([1.0, np.nan, 1.0, np.nan, 2.0, 1.0, np.nan])
+    _, dots = plots.evidence(model, row, size=1).collections
+    np.testing.assert_array_equal(dots.get_offsets(), [[0, 1], [2, 1]])
+    assert len(plots.evidence(model, curves[0]).collections) == 1
+    single = ObliqueBARTRegressor(**SHORT, directions=[Patch(1, columns=[0]), Sparse("rest")])
+    single.fit(curves, curves[:, 0])
+    _, dot = plots.evidence(single, curves[0]).collections
+    assert dot.get_array()[0] != 0
+    for ax in (plots.direction_map(single), plots.patches(single)):
+        assert ax.lines[-1].get_marker() == "o"

@@ -84,3 +84,21 @@ def test_a_page_shows_the_first_of_many_grids(tmp_path):
 def test_pages_of_tables_do_not(tmp_path):
     x = np.random.default_rng(0).normal(size=(150, 4))
     assert not any("rules look" in text for text in titles(x, x[:, 0], tmp_path / "page.html"))
+
+
+def test_a_page_of_the_prior_of_the_paper(tmp_path):
+    # Its rules may have no column at all.
+    x = np.random.default_rng(0).normal(size=(150, 6, 7))
+    directions = [Patch((6, 7)), Sparse()]
+    path = tmp_path / "page.html"
+    found = titles(x, x[:, 2, 2], path, directions=directions, prior="paper")
+    assert [text for text in found if text.startswith("The strongest patches")]
+
+
+def test_a_page_shows_the_channels_of_images(tmp_path):
+    x = np.random.default_rng(0).normal(size=(150, 4, 5, 2))
+    y = 3 * x[:, 1, 2, 0] - 3 * x[:, 1, 2, 1]
+    found = titles(x, y, tmp_path / "page.html", directions=Patch((4, 5), channels=2))
+    (strongest,) = [text for text in found if text.startswith("The strongest patches")]
+    # A patch is a row of channels, so there are as few of them as in a cube.
+    assert strongest.count(",") == 4
