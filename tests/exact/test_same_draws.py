@@ -113,6 +113,8 @@ REGRESSIONS |= {
     "patches": ({"directions": Patch((4, 5))}, numbers(150, 20), None),
     "patches, paper": ({"prior": "paper", "directions": Patch(20)}, numbers(150, 20), None),
     "mixture": ({"directions": MIXTURE}, with_missing(numbers(150, 20)), WEIGHTS),
+    # Without a patch, missing values are not filled.
+    "mixture, missing": ({"directions": MIXTURE[3:]}, with_missing(numbers(150, 20)), WEIGHTS),
     "patches, large table": (
         {"n_trees": 5, "directions": Patch((4, 5), 3, 4)},
         numbers(40_000, 20),
@@ -437,7 +439,7 @@ def test_instruction_sets_make_no_difference(simd):
     names = ["missing", "paper, categories", "large table, weights", "two classes, axis"]
     names += ["Student's t, large table", "weighted labels, large table"]
     names += ["counts, large table", "counts, large leaves", "counts, poisson"]
-    names += ["patches", "mixture", "patches, large table"]
+    names += ["patches", "mixture", "mixture, missing", "patches, large table"]
     names += ["logit, weights", "softmax", "softmax, large table"]
     names += ["learned tails, large table", "ordered classes, large table"]
     names += ["log-normal times, large table", "log-logistic times"]
