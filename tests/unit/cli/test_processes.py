@@ -34,23 +34,23 @@ def interrupted(*words, again=()):
 
     Others follow `again`: after so many seconds, or when standard error has a word.
     """
-    process = start(*words)
-    try:
-        while "Target" not in process.stderr.readline():
-            assert process.poll() is None
-        time.sleep(1.0)
-        process.send_signal(signal.SIGINT)
-        before = ""
-        for moment in again:
-            while isinstance(moment, str) and moment not in before:
-                before += process.stderr.readline()
-                assert process.poll() is None, before
-            if isinstance(moment, float):
-                time.sleep(moment)
+    with start(*words) as process:
+        try:
+            while "Target" not in process.stderr.readline():
+                assert process.poll() is None
+            time.sleep(1.0)
             process.send_signal(signal.SIGINT)
-        output, errors = process.communicate(timeout=PATIENCE)
-    finally:
-        process.kill()
+            before = ""
+            for moment in again:
+                while isinstance(moment, str) and moment not in before:
+                    before += process.stderr.readline()
+                    assert process.poll() is None, before
+                if isinstance(moment, float):
+                    time.sleep(moment)
+                process.send_signal(signal.SIGINT)
+            output, errors = process.communicate(timeout=PATIENCE)
+        finally:
+            process.kill()
     errors = before + errors
     for noise in ("Traceback", "Exception ignored", "nanobind", "terminate"):
         assert noise not in errors
