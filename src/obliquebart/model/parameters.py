@@ -362,10 +362,10 @@ MAX_SWEEPS = 2**31 - 1
 AUTO_SECONDS = 60.0
 # Of a sweep on one core of a busy server: per tree, and per row and tree. Good to a factor of two;
 # docs/performance.md has figures of a quiet machine.
-TREE_SECONDS = 0.5e-6
-ROW_SECONDS = 0.4e-9
+TREE_SECONDS = 0.4e-6
+ROW_SECONDS = 0.3e-9
 # The latter with soft rules, which share out each row.
-SOFT_ROW_SECONDS = 1.5e-9
+SOFT_ROW_SECONDS = 1.0e-9
 # Per latent of a row beyond the first: labels with several votes have one for each, and each class.
 LATENT_SECONDS = 1e-8
 

@@ -291,7 +291,7 @@ def test_rows_on_a_cluster_are_refused():
 def test_soft_fits_count_the_sweeps_of_soft_rules(monkeypatch):
     on_the_way = rounds.ChainsConvergence(Convergence(0.023, 0.0, 1.04, {}, 0.1), [])
     monkeypatch.setattr(rounds, "measure_chains", lambda *_: on_the_way)
-    monkeypatch.setattr(parameters, "AUTO_SECONDS", 0.03)
+    monkeypatch.setattr(parameters, "AUTO_SECONDS", 0.05)
     n_sweeps = [
         regressor(n_draws="auto", n_burn=50, soft=soft).fit(*waves()).posterior_.schedule.n_sweeps
         for soft in (False, True)
