@@ -19,6 +19,7 @@ import pytest
 
 import obliquebart
 from helpers import ROOT, small_files
+from helpers.automatic import ON_THE_WAY
 from obliquebart import (
     CheckpointWarning,
     ModelFileError,
@@ -28,6 +29,8 @@ from obliquebart import (
 from obliquebart.directions import Axis, Sparse
 from obliquebart.files import checkpoint, container, model_file
 from obliquebart.files.container import Contents
+from obliquebart.model.parameters import Schedule, SweepCost
+from obliquebart.posterior import rounds
 from obliquebart.sampling import run
 from obliquebart.sampling.progress import FitProgress
 
@@ -149,6 +152,18 @@ def test_automatic_fits_go_on_in_their_round(data, path, n_jobs, monkeypatch):
     ) == bytes_of(model)
 
 
+def test_fits_go_on_in_a_last_round_that_is_cut_short(data, path, monkeypatch):
+    monkeypatch.setattr(rounds, "measure_chains", lambda *_: ON_THE_WAY)
+    monkeypatch.setattr(SweepCost, "affordable_sweeps", lambda *_: 2_700)
+    undisturbed = ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE).fit(*data)
+    assert undisturbed.posterior_.schedule == Schedule(2, 1_550, 500, 2)
+    model = ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE)
+    with stopped_after(2_000, monkeypatch):
+        model.fit(*data, checkpoint=path, checkpoint_every=100)
+    model.fit(*data, checkpoint=path)
+    assert bytes_of(model) == bytes_of(undisturbed)
+
+
 def test_classes_go_on_in_rounds_of_their_own(data, path, monkeypatch):
     X, y = data
     labels = np.digitize(y, [-0.5, 0.5])
@@ -186,7 +201,9 @@ def test_a_round_that_is_not_of_this_fit_is_refused(data, path):
     ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE).fit(*data, checkpoint=path)
     header, arrays = container.unpack(path.read_bytes(), checkpoint.FORMAT, (checkpoint.SCHEMA,))
     (present,) = header["rounds"]
-    for wrong in ({**present, "n_burn": 7}, {**present, "n_thin": 10**9}, None, [present], "x"):
+    changes = [{"n_burn": 7}, {"n_burn": 551}, {"n_thin": 10**9}, {"n_thin": 0}, {"n_thin": True}]
+    changes += [{"n_burn": 20_050, "n_thin": 19}, {"n_draws": 501}, {"n_chains": 3}, {"x": 1}]
+    for wrong in (*({**present, **change} for change in changes), None, [present], "x"):
         path.write_bytes(small_files.closed(Contents({**header, "rounds": [wrong]}, arrays)))
         with pytest.raises(ModelFileError, match="its rounds are not those of this fit"):
             ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE).fit(*data, checkpoint=path)

@@ -29,8 +29,8 @@ n_draws : int or "auto"
     Draws kept per chain. "auto" keeps {AUTO_DRAWS}; with K > 2 classes it keeps
     {AUTO_CLASS_DRAWS} / K (at least {FEWEST_CLASS_DRAWS}), with more thinning. It runs the chains
     in rounds: if they disagree after the first round, all its sweeps become burn-in and the next
-    round is twice as long, until they agree or about {AUTO_SECONDS:.0f} CPU seconds are used.
-    `posterior_.schedule` records the result.
+    round is twice as long, until they agree or about {AUTO_SECONDS:.0f} CPU seconds are used (the
+    last round may be shorter). `posterior_.schedule` records the result.
 n_thin : int
     Sweeps per kept draw; with ``n_draws="auto"``, in the first round.
 n_chains : int

@@ -15,8 +15,9 @@ import math
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import obliquebart
@@ -27,7 +28,13 @@ from obliquebart.files.container import Contents, new_header, pack, read_file, u
 from obliquebart.likelihood import LIKELIHOODS
 from obliquebart.model import directions
 from obliquebart.model.outcome import NoiseEstimate
-from obliquebart.model.parameters import BEFORE, RunLength, Schedule
+from obliquebart.model.parameters import (
+    BEFORE,
+    MAX_SWEEPS,
+    WORTHWHILE_SHARE,
+    RunLength,
+    Schedule,
+)
 from obliquebart.model.settings import settings_from_dict
 from obliquebart.model.training import ARGUMENTS, TrainingProblem, differences
 from obliquebart.sampling.chain import Chain, ChainProgress
@@ -61,12 +68,31 @@ class Identity(NamedTuple):
         """Return the schedule with which every posterior begins."""
         return self.length.first_round(self.n_parts)
 
-    def rounds(self) -> Iterator[Schedule]:
-        """Yield the schedules that chains may go through, given time."""
-        schedule: Schedule | None = self.first_round
-        while schedule is not None:
-            yield schedule
-            schedule = schedule.next_round(self.length.max_sweeps(None))
+    def read_round(self, entry: Any) -> Schedule | None:
+        """Return the schedule with these values if chains may get to it, given time."""
+        first = self.first_round
+        if entry == vars(first):
+            return first
+        if not (
+            isinstance(entry, dict)
+            and entry.keys() == vars(first).keys()
+            and all(type(value) is int for value in entry.values())
+        ):
+            return None
+        found = Schedule(**entry)
+        # What each round adds is a multiple of the number of draws; the last may be cut short.
+        added = found.n_burn - first.n_sweeps
+        same = replace(first, n_burn=found.n_burn, n_thin=found.n_thin)
+        n_thin = math.ceil(found.n_burn / first.n_draws)
+        is_later = (
+            found == same
+            and self.length.n_draws == "auto"
+            and added >= 0
+            and added % first.n_draws == 0
+            and WORTHWHILE_SHARE * n_thin <= found.n_thin <= n_thin
+            and found.n_sweeps <= MAX_SWEEPS
+        )
+        return found if is_later else None
 
     def to_header(self) -> dict[str, Any]:
         """Return plain values for the header of the file."""
@@ -321,9 +347,7 @@ def _add_chain(arrays: Arrays, prefix: str, chain: Chain | None) -> dict[str, An
 
 
 def _read_rounds(entries: list[Any], identity: Identity) -> list[Schedule]:
-    found = [
-        schedule for entry in entries for schedule in identity.rounds() if entry == vars(schedule)
-    ]
+    found = [schedule for entry in entries if (schedule := identity.read_round(entry))]
     if not len(found) == len(entries) == len(identity.priors):
         raise ModelFileError("its rounds are not those of this fit")
     return found

@@ -302,10 +302,15 @@ class Schedule:
         return max(n_done - self.n_burn, 0) // self.n_thin
 
     def next_round(self, max_sweeps: int) -> Schedule | None:
-        """Return a schedule at least twice as long, in which all of this one is burn-in."""
+        """Return a schedule in which all of this one is burn-in; None if too few sweeps are left.
+
+        It is at least twice as long if there are sweeps for that.
+        """
         n_thin = math.ceil(self.n_sweeps / self.n_draws)
-        doubled = replace(self, n_burn=self.n_sweeps, n_thin=n_thin)
-        return doubled if doubled.n_sweeps <= max_sweeps else None
+        affordable = (max_sweeps - self.n_sweeps) // self.n_draws
+        if affordable < WORTHWHILE_SHARE * n_thin:
+            return None
+        return replace(self, n_burn=self.n_sweeps, n_thin=min(n_thin, affordable))
 
 
 @dataclass(frozen=True)
@@ -354,6 +359,9 @@ AUTO_DRAWS = Schedule.n_draws
 # are close to each other say little: docs/decisions/0004-model-files.md has the numbers.
 AUTO_CLASS_DRAWS = 300
 FEWEST_CLASS_DRAWS = 25
+# A round is worth running if at least this share of it can be had: its draws then span as many
+# sweeps as those of the round before, after more burn-in.
+WORTHWHILE_SHARE = 0.5
 # Of a chain; the number is never reached.
 MAX_SWEEPS = 2**31 - 1
 # CPU seconds of an automatic run, all chains and classes together: about as long as a user will

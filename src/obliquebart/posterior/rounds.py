@@ -1,7 +1,8 @@
 """Rounds: chains that run until they have converged, or until sweeps or time are used up.
 
 A round is a plain schedule. If the chains have not converged at its end, all their sweeps become
-burn-in, and the next round is at least as long as everything before it. The draws are therefore
+burn-in, and the next round is at least as long as everything before it, or as long as what is left
+of the sweeps allows, if that is half of it or more. The draws are therefore
 those of a fit with the last schedule, bit for bit.
 """
 
@@ -15,7 +16,7 @@ from typing import NamedTuple, TypeGuard
 import numpy as np
 
 from obliquebart.likelihood import Given, likelihood_of
-from obliquebart.model.parameters import Schedule
+from obliquebart.model.parameters import WORTHWHILE_SHARE, Schedule
 from obliquebart.model.settings import ensemble_prefix
 from obliquebart.posterior.convergence import (
     ARRIVED_RHAT,
@@ -36,9 +37,6 @@ from obliquebart.validation import effective_jobs
 # draws; otherwise those of the previous round are kept. New draws are thinned more and come later,
 # so fewer are as good.
 FEWEST_DRAWS = 50
-# The part of a round that there must be time for. Its draws then span as many sweeps as those of
-# the previous round.
-WORTHWHILE_SHARE = 0.5
 
 NOTHING_TO_KEEP = "Sampling was interrupted before there were any draws to keep."
 
