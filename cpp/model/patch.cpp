@@ -197,6 +197,7 @@ void PatchPrior::resize_values(const Box& from, const Resized& to, Rng& rng) {
   const std::size_t first_new = to.at_start && to.grows ? 1 : 0;
   const std::size_t first_old = to.at_start && !to.grows ? 1 : 0;
   const std::size_t n_kept = std::min(n_old, n_new);
+  const double rho = OBART_BUG(patch_new_cells_apart) ? 0.0 : rho_;
   for (std::size_t o = 0; o < n_outer; ++o) {
     for (std::size_t i = 0; i < n_kept; ++i)
       for (std::size_t s = 0; s < stride; ++s)
@@ -207,7 +208,7 @@ void PatchPrior::resize_values(const Box& from, const Resized& to, Rng& rng) {
     const std::size_t next = to.at_start ? 1 : n_old - 1;
     for (std::size_t s = 0; s < stride; ++s) {
       double& value = other_[(o * n_new + fresh) * stride + s];
-      value = rho_ * other_[(o * n_new + next) * stride + s] + innovation_ * value;
+      value = rho * other_[(o * n_new + next) * stride + s] + innovation_ * value;
     }
   }
   std::swap(z_, other_);
@@ -343,7 +344,8 @@ std::optional<double> PatchPrior::perturb_edge(const Box& box, Step step, Rng& r
 }
 
 // Given its direction z gets a length; steps in z are reversible under its prior, given the box and
-// across boxes; then the length is forgotten. So what is left of the ratio is the likelihood's.
+// across boxes; then the length is forgotten. So what is left of the ratio is the likelihood's. The
+// step of the values is so up to a factor 1 / sqrt(1 + angle^2), which the direction forgets too.
 std::optional<double> PatchPrior::perturb(double angle, Rng& rng, std::vector<PhiEntry>& phi) {
   const std::optional<Box> box = find_box(phi);
   if (!box) return {};

@@ -240,7 +240,8 @@ bool RulePrior::draw_phi(Component& component, bool given_nonzero, Rng& rng) {
       return true;
     case DirectionKind::groups: {
       const auto n = static_cast<std::uint32_t>(component.supports.size());
-      component.supports[rng.below(n)].draw(true, rng, phi_);
+      const bool is_never_zero = !OBART_BUG(groups_zero_rejected);
+      component.supports[rng.below(n)].draw(is_never_zero, rng, phi_);
       return draw_values(rng);
     }
     case DirectionKind::sparse:

@@ -22,6 +22,8 @@ Auto = Literal["auto"]
 LARGEST_OUTCOME = 1e300
 # Of a row that has one, relative to the largest.
 SMALLEST_WEIGHT = 1e-250
+# Whole numbers among the parameters: the engine has 32 bits for them.
+LARGEST_PARAMETER = 2**31 - 1
 # Counts beyond this, and exposures beyond these, leave nothing of a float32 rate.
 LARGEST_COUNT = 1e9
 EXPOSURE_RANGE = (1e-9, 1e12)
@@ -35,8 +37,9 @@ def check_count(name: str, value: object, minimum: int) -> int:
     """Return a parameter that must be a whole number of at least `minimum`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
         raise TypeError(f"{name}={value!r} must be an integer >= {minimum}, not {_type(value)}.")
-    if not minimum <= int(value) < 2**31:
-        raise ValueError(f"{name}={value!r} is out of range: it must be an integer >= {minimum}.")
+    if not minimum <= int(value) <= LARGEST_PARAMETER:
+        limit = f">= {minimum}" if int(value) < minimum else f"<= {LARGEST_PARAMETER}"
+        raise ValueError(f"{name}={value!r} is out of range: it must be an integer {limit}.")
     return int(value)
 
 

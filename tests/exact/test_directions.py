@@ -41,7 +41,7 @@ SMOOTH = {"values": "smooth", "length_scale": 1.5}
 EDGES = {"values": "difference", "least": [1, 2], "most": [2, 3]}
 SPARSE = {"kind": "sparse"}
 SIGNS = {"kind": "signs"}
-GROUPS = {"kind": "groups", "groups": [[0, 1], [1, 2, 3], [4]], "inclusion": 0.6}
+GROUPS = {"kind": "groups", "groups": [[0, 1], [1, 2, 3], [4]], "inclusion": 0.3}
 MIXTURE = (
     {**LINE, "columns": [0, 1, 2], "shape": [3], "concentration": 2.0},
     {**SPARSE, "columns": [2, 3, 4], "concentration": 1.5},
@@ -84,7 +84,7 @@ SHORT = [
         structured(SIGNS, theta=(1.0, 1.5), theta_by_column=True, min_samples_leaf=0, max_depth=3),
         more=MOVES,
     ),
-    Setup("groups", make_table(20, 5), structured(GROUPS), more=PERTURB),
+    Setup("groups", make_table(20, 5), structured(GROUPS), more=MOVES, n_sweeps=20),
     Setup(
         "a mixture",
         make_table(25, 5, (3,)),

@@ -182,6 +182,15 @@ def test_wide_cells():
         judge.check(cell, draw_direction(rng, n_cols, single=True))
 
 
+@pytest.mark.parametrize("n_cols", [784, 2_000, 4_096])
+def test_cells_as_wide_as_images(n_cols):
+    """Up to the largest patch."""
+    rng, judge = np.random.default_rng([4, n_cols]), Judge()
+    for _ in range(40):
+        cell = draw_cell(rng, n_cols, int(rng.integers(1, 9)), single=True)
+        judge.check(cell, draw_direction(rng, n_cols, single=True))
+
+
 def duplicated(rng, cell, phi):
     i = rng.integers(len(cell.b), size=3)
     return cell._replace(a=np.vstack([cell.a, cell.a[i]]), b=np.append(cell.b, cell.b[i])), phi

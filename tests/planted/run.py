@@ -66,7 +66,7 @@ TESTS = {
     ),
     "directions": (
         "tests/exact/test_directions.py::test_sweeps_keep_the_prior",
-        ["a line", "a smooth plane", "edges", "signs", "a mixture"],
+        ["a line", "a smooth plane", "edges", "signs", "groups", "a mixture"],
     ),
     "places": (
         "tests/exact/test_directions.py::test_every_box_is_as_likely_as_any_other",
@@ -185,7 +185,7 @@ TESTS = {
 # Bugs of one likelihood, by how their names begin -> the columns with its tests. They need no
 # others; and the bugs of what all models share need none of these.
 OWN_TESTS = {
-    ("patch_", "signs_", "direction_"): ("directions", "places", "values"),
+    ("patch_", "signs_", "groups_", "direction_"): ("directions", "places", "values"),
     ("soft_", "width_"): (
         "soft rules",
         "prior of soft rules",

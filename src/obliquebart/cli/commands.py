@@ -196,20 +196,21 @@ def fit(
     problem = fit_task.read_task(file, target, outcome, choices)
     screen.show_words(problem.table_of_types())
     screen.say(problem.in_words())
+    others = fit_task.parse_settings(settings or [])
     parameters = {
         "n_trees": n_trees,
         **({} if n_burn is None else {"n_burn": n_burn}),
         "n_draws": fit_task.parse_draws(n_draws),
         "n_chains": n_chains,
         "rules": rules,
-        **problem.directions(directions or [], rules),
+        **problem.directions(directions or [], others.get("rules", rules)),
         **problem.softness(soft),
         "random_state": random_state,
         "n_jobs": n_jobs,
         "device": device,
         "progress": False if quiet else "auto",
     }
-    model = problem.new_model({**parameters, **fit_task.parse_settings(settings or [])})
+    model = problem.new_model(parameters | others)
     start = time.perf_counter()
     options = {"max_seconds": max_seconds, "checkpoint": checkpoint, **problem.fit_options}
     is_interrupted = _fit(model, problem, **options, target_name=problem.target)

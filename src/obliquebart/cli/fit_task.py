@@ -353,5 +353,8 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
             value = text.strip()
         if value == "inf":
             value = math.inf
-        parsed[name.strip().replace("-", "_")] = value
+        key = name.strip().replace("-", "_")
+        if key == "directions":
+            raise ValueError("--set cannot set directions: use --directions, as in patch:28x28.")
+        parsed[key] = value
     return parsed

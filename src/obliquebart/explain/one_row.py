@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart.table import Encoding
-from obliquebart.table.frames import read_table, without_column
+from obliquebart.table.frames import plain_array, read_table, without_column
 from obliquebart.table.scaling import ColumnScale
 
 
@@ -18,7 +18,8 @@ def as_table(row: Any, encoding: Encoding, row_shape: tuple[int, ...]) -> Any:
     """Return a table with one row that an encoding can read.
 
     An array may have the row's shape if the image or curve is all of the row. If the model knows
-    columns by their names, an array gets them.
+    columns by their names, an array gets them. If it was fitted on an array, a row by the names
+    that the model gave its columns, such as pixels, becomes an array.
 
     Examples
     --------
@@ -34,7 +35,8 @@ def as_table(row: Any, encoding: Encoding, row_shape: tuple[int, ...]) -> Any:
         n_rows = read_table(row, encoding.owner).n_rows
         if n_rows != 1:
             raise ValueError(f"row is a table with {n_rows} rows: pass one of them.")
-        return row
+        values = None if encoding.is_named else _by_given_names(row, encoding.names)
+        return row if values is None else _flat(values, encoding.n_features_in_, ())[np.newaxis]
     flat = _flat(row, encoding.n_features_in_, row_shape)
     if not encoding.is_named:
         return flat[np.newaxis]
@@ -58,11 +60,17 @@ def raw_values(table: Any, encoding: Encoding, columns: NDArray[np.int64]) -> ND
     return values
 
 
+def _by_given_names(row: Any, names: list[str]) -> list[Any] | None:
+    """Return the values of a table with one row in the order of its names; None if others."""
+    if not isinstance(row, Mapping):
+        frame: nw.DataFrame[Any] = nw.from_native(row, eager_only=True)
+        row = frame.to_dict(as_series=False)
+    return [row[name][0] for name in names] if set(row) == set(names) else None
+
+
 def _flat(row: Any, n_features: int, row_shape: tuple[int, ...]) -> NDArray[Any]:
     has_text = isinstance(row, (list, tuple)) and any(isinstance(value, str) for value in row)
-    array = np.asarray(row, dtype=object if has_text else None)
-    if isinstance(row, np.ma.MaskedArray) and array.dtype.kind in "biuf":
-        array = np.where(np.ma.getmaskarray(row), np.nan, row.data)
+    array = np.asarray(plain_array(row), dtype=object if has_text else None)
     if array.size != n_features:
         raise ValueError(
             f"row has {array.size} values, but a row of the model's table has {n_features}: "

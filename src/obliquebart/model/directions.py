@@ -6,7 +6,6 @@ which values. Several of them are a mixture, whose weights are learned.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import chain
@@ -16,8 +15,11 @@ from obliquebart.exceptions import warn_caller
 from obliquebart.model.direction_values import (
     as_plain,
     as_range,
+    check_cells,
     check_choice_of_columns,
-    check_column_list,
+    check_groups,
+    check_size_of_patch,
+    largest_by_default,
     set_number,
     short_repr,
     sizes_by_axis,
@@ -31,10 +33,6 @@ ColumnChoice = Sequence[str] | Sequence[int] | Literal["rest"] | None
 Sizes = int | Sequence[int] | None
 
 PATCH_VALUES = ("normal", "smooth", "difference")
-# The largest size of a patch by default, by the number of axes; a line has a share of its length.
-MAX_SIZES = {1: 5, 2: 5, 3: 3}
-LINE_SHARE = 0.1
-MOST_CELLS = 4096
 MOST_COMPONENTS = 16
 
 
@@ -92,8 +90,9 @@ class Sparse:
 class Axis(Sparse):
     """Directions of one column: the rules of classical BART.
 
-    Each column is as likely as any other. ``directions=Axis()``, without columns and not in a list,
-    is ``rules="axis"``: then the prior "default" learns how often each column is used.
+    Each column is as likely as any other. But ``directions=Axis()``, alone and without columns, is
+    ``rules="axis"``, where the prior "default" learns how often each column is used. With
+    ``columns``, even if these are all columns, it is not.
 
     Parameters
     ----------
@@ -156,12 +155,7 @@ class Groups:
     def __post_init__(self) -> None:
         set_number(self, "weight", 0, 1e12)
         set_number(self, "inclusion", 0, 1, "right")
-        groups = self.groups.values() if isinstance(self.groups, Mapping) else self.groups
-        if isinstance(groups, str) or not hasattr(groups, "__iter__"):
-            raise TypeError(f"groups={self.groups!r} must be a list of lists of columns.")
-        object.__setattr__(self, "groups", tuple(check_column_list(group) for group in groups))
-        if not self.groups or not all(self.groups):
-            raise ValueError("groups must have at least one group, and each group a column.")
+        object.__setattr__(self, "groups", check_groups(self.groups))
 
     def __repr__(self) -> str:
         groups = [as_range(group) for group in self.groups]
@@ -192,7 +186,8 @@ class Patch:
     min_size, max_size : int or tuple of int
         Sizes of a patch along each axis. By default from 2 to 5; along a line to a tenth of its
         length, if that is more than 5, and in a cube to 3. A larger `min_size` raises the default
-        of `max_size`.
+        of `max_size`. A patch has at most 4096 columns: if it could have more, with many channels
+        or on a long line, the default of `max_size` is smaller.
     channels : int
         Columns per cell, such as the three colours of an image. A patch has a run of one or more
         neighbouring channels.
@@ -236,22 +231,20 @@ class Patch:
         shape = sizes_by_axis("shape", self.shape, None)
         if not 1 <= len(shape) <= MOST_AXES:
             raise ValueError(f"shape={self.shape!r} must have one, two or three lengths.")
-        most = MAX_SIZES[len(shape)]
-        if len(shape) == 1:
-            most = max(most, math.ceil(LINE_SHARE * shape[0]))
-        given = sizes_by_axis("min_size", self.min_size, (1,) * len(shape))
-        largest = tuple(min(max(most, least), n) for least, n in zip(given, shape, strict=False))
-        largest = sizes_by_axis("max_size", self.max_size, largest)
+        channels = check_count("channels", self.channels, 1)
+        least = sizes_by_axis("min_size", self.min_size, tuple(min(2, n) for n in shape))
+        default = largest_by_default(shape, least, channels)
+        largest = sizes_by_axis("max_size", self.max_size, default)
         smallest = sizes_by_axis("min_size", self.min_size, tuple(min(2, n) for n in largest))
+        self._check_sizes(shape, smallest, largest)
+        name, sizes = ("min_size", smallest) if self.max_size is None else ("max_size", largest)
+        check_size_of_patch(name, sizes, channels)
+        columns = None if self.columns is None else check_cells(self.columns, shape, channels)
         for name, value in (
             *(("shape", shape), ("min_size", smallest), ("max_size", largest)),
-            *(("channels", check_count("channels", self.channels, 1)),),
-            *(("columns", None if self.columns is None else check_column_list(self.columns)),),
+            *(("channels", channels), ("columns", columns)),
         ):
-            if name == "columns" and value == ():
-                raise ValueError("columns is empty: name the columns of the image, or pass None.")
             object.__setattr__(self, name, value)
-        self._check_sizes(shape, smallest, largest)
 
     def _check_sizes(
         self, shape: tuple[int, ...], smallest: tuple[int, ...], largest: tuple[int, ...]
@@ -264,12 +257,6 @@ class Patch:
                 )
         if any(a > b for a, b in zip(smallest, largest, strict=True)):
             raise ValueError(f"min_size={smallest} must not be larger than max_size={largest}.")
-        n_cells = math.prod(largest) * self.channels
-        if n_cells > MOST_CELLS:
-            raise ValueError(
-                f"max_size={largest} makes patches of {n_cells} columns: at most {MOST_CELLS} are "
-                "possible."
-            )
         if self.values == "difference" and max(smallest) < 2:
             raise ValueError('values="difference" needs a min_size of at least 2 along one axis.')
 
@@ -297,8 +284,6 @@ class Patch:
                 f"directions: a Patch of shape {self.grid.row_shape} needs {self.n_columns} "
                 "continuous columns, but"
             )
-            if self.columns is not None:
-                raise ValueError(f"{needs} columns= has {len(columns)}: correct one of them.")
             n_categorical = len(table.kinds) - table.kinds.count("continuous")
             others = f", and {n_categorical} categorical" if n_categorical else ""
             raise ValueError(
@@ -336,10 +321,9 @@ def check_directions(value: Any) -> tuple[Direction, ...] | None:
             "directions is empty: pass None for the default, or at least one component."
         )
     if not all(isinstance(each, (Sparse, Groups, Patch)) for each in given):
-        names = ", ".join(f"{each.__name__}()" for each in DIRECTIONS.values())
         raise TypeError(
-            f"directions={value!r} must be None, one of {names} of obliquebart.directions, or a "
-            "list of these."
+            f"directions={value!r} must be None, one of Sparse(), Axis(), Signs(), Groups(groups), "
+            "Patch(shape) of obliquebart.directions, or a list of these."
         )
     if len(given) > MOST_COMPONENTS:
         raise ValueError(
@@ -356,7 +340,7 @@ def grids_of(directions: Sequence[Direction] | None) -> tuple[Grid, ...]:
 def core_directions(
     directions: Sequence[Direction] | None, table: TableColumns
 ) -> list[dict[str, Any]]:
-    """Return the engine's settings of directions; none if they are those of a plain model."""
+    """Return the engine's settings of directions; none for None."""
     if directions is None:
         return []
     components = [each.to_core(table, []) for each in directions if each.has_own_columns]

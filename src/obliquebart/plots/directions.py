@@ -60,6 +60,9 @@ def direction_map(
     its slices along the first axis, side by side, each with its number above. Effects are in the
     units of f: logarithms for counts and survival times, and scores for classes.
 
+    Of a causal model, these are the rules of the outcome's own trees, without those of effects:
+    pass ``model.effects_[arm]`` for the rules of an effect.
+
     Parameters
     ----------
     model : fitted estimator or Posterior

@@ -19,6 +19,12 @@ def computed(values: Any) -> Any:
     return values.compute() if is_dask(values) else values
 
 
+def not_two_axes(X: Any) -> str:
+    """Say what is wrong with a Dask array that has another number of axes."""
+    remedy = "" if X.ndim < 2 else ": flatten images and curves with X.reshape(len(X), -1)"
+    return f"Expected 2D array, got a Dask array of shape {X.shape} instead{remedy}."
+
+
 def map_rows(
     method: Callable[..., Any],
     X: Any,
@@ -60,7 +66,7 @@ class _Call:
 
 def _map_array(call: _Call, X: Any, model: Any, shape: tuple[int, ...], dtype: Any) -> Any:
     if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got a Dask array of shape {X.shape} instead.")
+        raise ValueError(not_two_axes(X))
     if X.numblocks[1] != 1:
         X = X.rechunk({1: -1})
     return X.map_blocks(

@@ -110,7 +110,7 @@ def read_table(
             f"{type(X).__module__}.{type(X).__name__}. Compute it first, for example with "
             "X.collect()."
         )
-    array = _checked_array(flat_rows(_plain_array(X), grids), owner)
+    array = _checked_array(flat_rows(plain_array(X), grids), owner)
     if len(names) != array.shape[1]:
         names = column_names(grids, ["continuous"] * array.shape[1])
     return _read_array(array if rows is None else array[rows], list(names), rows)
@@ -232,7 +232,7 @@ def _read_array(array: NDArray[Any], names: list[str], rows: NDArray[np.int64] |
 
 def _read_mapping(X: Mapping[Any, Any], owner: str, rows: NDArray[np.int64] | None) -> Table:
     """Read a dictionary of columns, for use without a data frame library."""
-    names, arrays = list(X), [np.asarray(values) for values in X.values()]
+    names, arrays = list(X), [np.asarray(plain_array(values)) for values in X.values()]
     single = next((str(name) for name, a in zip(names, arrays, strict=True) if a.ndim == 0), None)
     if single is not None:
         raise ValueError(
@@ -273,17 +273,35 @@ def _open_array(
     return OtherColumn(name, rows, what)
 
 
-def _plain_array(X: Any) -> Any:
-    """Avoid two silent conversions by NumPy: dropped masks, and numbers mixed with text to text."""
-    if isinstance(X, np.ma.MaskedArray):
-        if X.dtype.kind == "O":
-            return X.filled(None)
-        if X.dtype.kind in "biuf":
-            return np.where(np.ma.getmaskarray(X), np.nan, X.data)
+def plain_array(X: Any) -> Any:
+    """Avoid two silent conversions by NumPy: dropped masks, and numbers mixed with text to text.
+
+    Examples
+    --------
+    >>> plain_array([np.ma.masked_equal([1, 2], 2), np.array([3, 4])])
+    array([[ 1., nan],
+           [ 3.,  4.]])
+    """
+    if isinstance(X, (list, tuple)) and any(map(_is_masked_row, X)):
+        X = _stacked_masks(X)
+    if isinstance(X, np.ma.MaskedArray) and X.dtype.kind in "biufO":
+        # `filled(None)` of objects would write "?".
+        missing: Any = None if X.dtype.kind == "O" else np.nan
+        return np.where(np.ma.getmaskarray(X), missing, X.data)
     rows = X if isinstance(X, (list, tuple)) else []
     if any(isinstance(v, str) for row in rows[:1] if isinstance(row, (list, tuple)) for v in row):
         return np.array(X, dtype=object)
     return X
+
+
+def _is_masked_row(row: Any) -> bool:
+    return isinstance(row, np.ma.MaskedArray) and row.ndim > 0
+
+
+def _stacked_masks(rows: Sequence[Any]) -> Any:
+    """Return a list of masked arrays as one, or as it is if their shapes differ."""
+    arrays = [np.ma.asanyarray(row) for row in rows]
+    return np.ma.stack(arrays) if len({array.shape for array in arrays}) == 1 else rows
 
 
 def _read_frame(X: Any, owner: str, rows: NDArray[np.int64] | None) -> Table:

@@ -139,17 +139,18 @@ def flat_rows(X: Any, grids: Sequence[Grid]) -> Any:
     """
     if not grids:
         return X
-    if isinstance(X, (list, tuple)):
-        X = np.asarray(X)
-    shape = getattr(X, "shape", None)
-    if not isinstance(shape, tuple):
-        return X
     positions = [at for grid in grids for at in grid.columns or () if not isinstance(at, str)]
     least = max(positions, default=-1) + 1  # so many columns a table has
     whole = {g.row_shape: g for g in grids if g.may_be_whole and g.n_columns >= least}
+    if isinstance(X, (list, tuple)):
+        X = _stacked(X, list(whole))
+    shape = getattr(X, "shape", None)
+    if not isinstance(shape, tuple):
+        return X
     with_ones = {(*row_shape, 1): grid for row_shape, grid in whole.items()}
     if len(shape) > 2 and shape[1:] in with_ones | whole:
-        return X.reshape(shape[0], math.prod(shape[1:]))
+        # xarray and h5py, among others, have arrays without `reshape`.
+        return np.asarray(X).reshape(shape[0], math.prod(shape[1:]))
     one = (with_ones | whole).get(shape)
     if one is not None and len(shape) > 1 and shape[1] != one.n_columns:
         raise ValueError(
@@ -157,7 +158,7 @@ def flat_rows(X: Any, grids: Sequence[Grid]) -> Any:
             "image."
         )
     if len(shape) > 2:
-        raise ValueError(f"X has shape {shape}, {_remedy(shape, list(whole))}")
+        raise ValueError(f"X has shape {shape}, {_remedy(shape, list(whole), grids)}")
     return X
 
 
@@ -194,8 +195,35 @@ def numbers_of(names: Sequence[str]) -> dict[str, int]:
     return numbers | {name: j for j, name in enumerate(names)}
 
 
-def _remedy(shape: tuple[int, ...], row_shapes: list[tuple[int, ...]]) -> str:
+def _stacked(rows: Sequence[Any], row_shapes: list[tuple[int, ...]]) -> NDArray[Any]:
+    """Return a list of images or rows as an array; they must have the same shape."""
+    try:
+        return np.asarray(rows)
+    except ValueError as error:
+        if "inhomogeneous" not in str(error):
+            raise
+    try:
+        shapes = list(dict.fromkeys(np.shape(row) for row in rows))
+    except ValueError:  # a row is uneven in itself
+        found = "rows that are no arrays"
+    else:
+        found = f"rows of different shapes, such as {shapes[0]} and {shapes[-1]}"
+    wanted = f" {row_shapes[0]}" if len(row_shapes) == 1 else ""
+    raise ValueError(
+        f"X is a list with {found}: all images or curves must have the same shape{wanted}."
+    )
+
+
+def _remedy(
+    shape: tuple[int, ...], row_shapes: list[tuple[int, ...]], grids: Sequence[Grid]
+) -> str:
     """Say what X of a wrong shape should have."""
+    has_names = any(isinstance(at, str) for grid in grids for at in grid.columns or ())
+    if not row_shapes and has_names:
+        return (
+            "but columns= of a Patch in directions has names, and images have none: leave columns= "
+            "out if the Patch has all columns, or pass flat rows, X.reshape(len(X), -1)."
+        )
     if not row_shapes:
         return (
             "but no Patch in directions has all columns, so that rows cannot be images: pass flat "

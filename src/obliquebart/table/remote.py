@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from obliquebart.table.dask import not_two_axes
 from obliquebart.table.encoded import EncodedTable, digest_header
 from obliquebart.table.encoding import (
     CategoricalFeatures,
@@ -139,7 +140,7 @@ def with_known_rows(X: Any) -> tuple[Any, int]:
     if not hasattr(X, "chunks"):
         return X, len(X)
     if X.ndim != 2:
-        raise ValueError(f"Expected 2D array, got a Dask array of shape {X.shape} instead.")
+        raise ValueError(not_two_axes(X))
     if not all(isinstance(n, int) for n in X.shape):
         X = X.compute_chunk_sizes()
     return X, int(X.shape[0])

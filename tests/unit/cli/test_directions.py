@@ -74,6 +74,9 @@ def test_effects_of_a_treatment_have_directions_too(images, tmp_path):
         ("--directions patch:5x5", "needs 25 numeric columns, but the table has 12: correct"),
         ("--directions patch:0x4", "shape=0 is out of range"),
         ("--directions patch:3x4 --rules axis", "use --directions axis"),
+        ("--directions patch:3x4 --set rules=axis", "use --directions axis"),
+        ("--set directions=patch:3x4", "--set cannot set directions: use --directions, as in"),
+        ("--directions patch:99999999999999999999", "must be an integer <= 2147483647"),
     ],
 )
 def test_mistakes_name_the_fix(images, options, message):

@@ -88,6 +88,30 @@ def test_arrays_have_the_shape_of_a_row_or_are_flat():
     np.testing.assert_array_equal(raw[..., 0], [[6, 7], [np.nan, 9], [10, 11]])
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_row_by_the_names_that_an_array_got():
+    x = np.arange(12.0).reshape(2, 3, 2)
+    encoding = Encoding.fit(x, grids=[Grid((3, 2))])
+    series = pd.Series(x[1].ravel(), encoding.names)
+    mixed = series.iloc[::-1]
+    table = series.to_frame().T
+    for row in (series, mixed, mixed.to_dict(), table, pl.from_pandas(table)):
+        found = as_table(row, encoding, (3, 2))
+        np.testing.assert_array_equal(found, x[1].reshape(1, -1))
+        encoding.transform(found)
+    holes = as_table({**series, "pixel[0,1]": None}, encoding, (3, 2))
+    assert np.isnan(raw_values(holes, encoding, np.arange(6))[1])
+    with pytest.warns(UserWarning, match="X has feature names"):
+        encoding.transform(as_table(series.rename({"pixel[0,0]": "a"}), encoding, (3, 2)))
+
+
+def test_lists_of_masked_rows_are_an_image():
+    encoding = Encoding.fit(np.arange(12.0).reshape(2, 3, 2), grids=[Grid((3, 2))])
+    rows = list(np.ma.masked_equal([[6, 7], [8, 9], [10, 11]], 8))
+    raw = raw_values(as_table(rows, encoding, (3, 2)), encoding, np.arange(6))
+    np.testing.assert_array_equal(raw, [6, 7, np.nan, 9, 10, 11])
+
+
 def test_images_with_a_single_row():
     x = np.arange(12.0).reshape(2, 1, 6)
     encoding = Encoding.fit(x, grids=[Grid((1, 6))])

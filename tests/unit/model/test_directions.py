@@ -50,6 +50,30 @@ def test_sizes_by_default():
     assert Patch(np.array([8, 8])) == Patch((8, 8))
 
 
+def test_sizes_by_default_leave_no_more_columns_than_are_possible():
+    assert Patch((9, 9), channels=200).max_size == (4, 4)
+    assert Patch((9, 9), (1, 4), channels=400).max_size == (2, 4)
+    assert Patch((9, 9), 1, channels=4096).max_size == (1, 1)
+    assert Patch(5000, channels=10).max_size == (409,)
+    assert Patch(40_960).max_size == Patch(41_000).max_size == Patch(2 * 10**9).max_size == (4096,)
+    assert Patch((9, 9), (4, 2), channels=500).max_size == (4, 2)
+    for patch in (Patch((9, 9), channels=200), Patch(41_000, channels=2)):
+        assert eval(repr(patch)) == patch
+        assert from_state(to_state(patch)) == [patch]
+
+
+def test_sets_do_not_depend_on_the_process():
+    """Text in a set has another order in each process, so the order here may be right by chance."""
+    names = {f"column{j}" for j in range(40)}
+    groups = Groups([names, frozenset(names), {10, 9, 2}])
+    assert groups.groups == (tuple(sorted(names)), tuple(sorted(names)), (2, 9, 10))
+    assert Groups({("b", "a"), ("a",), (1,)}).groups == (("a",), ("b", "a"), (1,))
+    assert Sparse(names).columns == Signs(frozenset(names)).columns == tuple(sorted(names))
+    for columns in (names, frozenset(range(40))):
+        with pytest.raises(TypeError, match=r"columns is a set, but .* have an order: pass a list"):
+            Patch(40, columns=columns)
+
+
 def test_runs_of_columns_are_short_to_read():
     assert repr(Patch((2, 2), columns=range(4, 8))) == "Patch((2, 2), columns=range(4, 8))"
     assert repr(Sparse([1, 3, 4])) == "Sparse(columns=(1, 3, 4))"
@@ -73,14 +97,29 @@ def test_channels_are_another_axis():
         (lambda: Patch((4, 4), min_size=4, max_size=3), "must not be larger than max_size"),
         (lambda: Patch((4, 4), min_size=(2, 2, 2)), "one per axis"),
         (lambda: Patch((2, 2, 2, 2)), "one, two or three lengths"),
-        (lambda: Patch((100, 100), max_size=99), "at most 4096"),
+        (
+            lambda: Patch((100, 100), max_size=99),
+            r"max_size=\(99, 99\) makes patches of 9801 columns: at most 4096 .* smaller max_size",
+        ),
+        (
+            lambda: Patch((9, 9), max_size=5, channels=200),
+            r"max_size=\(5, 5\) with channels=200 makes patches of 5000 columns.* smaller max_size",
+        ),
+        (lambda: Patch((9, 9), 5, channels=200), r"min_size=\(5, 5\) with .* smaller min_size"),
+        (lambda: Patch((9, 9), channels=2000), r"min_size=\(2, 2\) with .* smaller min_size"),
+        (lambda: Patch((9, 9), channels=5000), "channels=5000 is out of range.* axis of the shape"),
+        (lambda: Patch(10**20), "out of range: it must be an integer <= 2147483647"),
         (lambda: Patch((4, 4), min_size=1, values="difference"), "min_size of at least 2"),
         (lambda: Patch((4, 4), values="wavy"), "values='wavy' must be one of"),
         (lambda: Patch((4, 4), length_scale=0), "length_scale=0 is out of range"),
         (lambda: Patch((4, 4), columns=[]), "columns is empty"),
         (
-            lambda: core_directions([Patch(3, columns=["a", "b"])], TABLE),
-            "but columns= has 2",
+            lambda: Patch((8, 8), columns=range(63)),
+            r"columns= has 63, but shape \(8, 8\) has 64 cells",
+        ),
+        (
+            lambda: Patch(3, columns=["a", "b"], channels=2),
+            r"columns= has 2, but shape \(3,\) with channels=2 has 6 columns",
         ),
         (lambda: Patch(0), "shape=0 is out of range"),
         (lambda: Groups([]), "at least one group"),
@@ -106,9 +145,10 @@ def test_what_cannot_be_is_refused(make, words):
         make()
 
 
-@pytest.mark.parametrize("value", [3, "patch", [Sparse(), None], {"kind": "sparse"}])
+@pytest.mark.parametrize("value", [3, "patch", [Sparse(), None], {"kind": "sparse"}, Patch])
 def test_other_types_are_refused(value):
-    with pytest.raises(TypeError, match=r"directions=.* must be None, one of Sparse\(\)"):
+    known = r"Sparse\(\), Axis\(\), Signs\(\), Groups\(groups\), Patch\(shape\) of"
+    with pytest.raises(TypeError, match=rf"directions=.* must be None, one of {known}"):
         Hyperparameters(directions=value).validated()
 
 

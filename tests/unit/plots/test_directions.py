@@ -439,8 +439,10 @@ def test_the_map_of_an_effect_needs_no_shape():
     effect = model.effects_[1]
     image = plots.direction_map(effect).images[0].get_array()
     np.testing.assert_array_equal(image.ravel(), column_effects(effect)[0][:42])
-    # The propensity is a column beside the grid.
-    assert plots.direction_map(model).images[0].get_array().shape == (6, 7)
+    # The propensity is a column beside the grid. The model's own trees are those of the outcome.
+    own = plots.direction_map(model).images[0].get_array()
+    assert own.shape == (6, 7)
+    np.testing.assert_array_equal(own.ravel(), column_effects(model.posterior_.part(0))[0][:42])
     named_tiles(plots.patches(model), (6, 7))
     with pytest.raises(ValueError, match="A causal model estimates effects"):
         plots.evidence(model, x[0])

@@ -15,6 +15,7 @@ import dask.dataframe as dd
 from dask.distributed import Client, LocalCluster
 
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
+from obliquebart.directions import Patch
 
 OPTIONS = {"n_trees": 20, "n_burn": 30, "n_draws": 20, "n_chains": 2, "progress": False}
 
@@ -85,10 +86,23 @@ def test_classes(table):
         np.testing.assert_array_equal(lazy.compute(), getattr(model, method)(frame, **options))
 
 
+def test_flat_images():
+    x = np.random.default_rng(0).normal(size=(60, 4, 5))
+    model = ObliqueBARTRegressor(**OPTIONS, random_state=0, directions=Patch((4, 5)))
+    model.fit(x, x[:, 1, 2])
+    images = da.from_array(x, chunks=(25, 4, 5))
+    lazy = model.predict(images.reshape(len(images), -1))
+    np.testing.assert_array_equal(lazy.compute(), model.predict(x))
+    with pytest.raises(ValueError, match=r"Dask array of shape \(60, 4, 5\) .* flatten"):
+        model.predict(images)
+
+
 def test_errors_come_at_once(table, on_arrays):
     x = table[0][["a", "b", "c"]].to_numpy()
     with pytest.raises(ValueError, match="Expected 2D array"):
         on_arrays.predict(da.from_array(x[:, 0]))
+    with pytest.raises(ValueError, match=r"flatten .* with X.reshape\(len\(X\), -1\)"):
+        on_arrays.predict(da.from_array(x[:, :, None]))
     with pytest.raises(ValueError, match="coverage=2"):
         on_arrays.predict_interval(da.from_array(x), coverage=2)
 

@@ -153,6 +153,11 @@ def test_read_only_memmap(tmp_path):
 def test_masked_values_are_missing():
     X = np.ma.masked_array([[1, 2], [3, 4]], mask=[[False, True], [False, False]])
     assert np.isnan(encode(X)[1].x_cont[1, 0])
+    whole = np.array([[1.0, np.nan], [3.0, 4.0]])
+    columns = {"a": X[:, 0], "b": X[:, 1]}
+    objects = X.astype(object)
+    for masked in (list(X), tuple(X), [X[0], [3, 4]], objects, list(objects), columns):
+        same(encode(masked)[1], encode(whole)[1])
 
 
 def test_lists_keep_numbers_beside_text():

@@ -135,6 +135,62 @@ def test_shapes_of_arrays():
     assert flat_rows(images[:0], GRIDS).shape == (0, 6)
 
 
+def test_a_patch_with_names_has_no_images():
+    named = [Grid((2, 3), columns=tuple("abcdef"))]
+    assert flat_rows(np.zeros((4, 6)), named).shape == (4, 6)
+    with pytest.raises(ValueError, match=r"has names, .* leave columns= out if .* X.reshape\("):
+        flat_rows(np.zeros((4, 2, 3)), named)
+
+
+def test_lists_of_images_with_different_shapes():
+    images = [np.zeros((2, 3)), np.zeros((2, 3)), np.zeros((3, 3))]
+    wanted = r"all images or curves must have the same shape \(2, 3\)\.$"
+    for X in (images, [image.tolist() for image in images], tuple(images)):
+        with pytest.raises(ValueError, match=rf"such as \(2, 3\) and \(3, 3\): {wanted}"):
+            flat_rows(X, GRIDS)
+    with pytest.raises(ValueError, match=wanted):
+        flat_rows([[[1, 2, 3], [4]], [[1, 2, 3], [4, 5, 6]]], GRIDS)
+    with pytest.raises(ValueError, match=r"the same shape\.$"):
+        flat_rows(images, [*GRIDS, Grid((3, 3))])
+    masked = [np.ma.masked_invalid(image) for image in images]
+    with pytest.raises(ValueError, match=wanted):
+        Encoding.fit(masked, grids=GRIDS)
+
+
+class Array:
+    """As arrays of xarray and h5py: with a shape and values, but without `reshape`."""
+
+    def __init__(self, values: np.ndarray) -> None:
+        self._values = values
+        self.shape = values.shape
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __array__(self, dtype=None, copy=None) -> np.ndarray:
+        return self._values if dtype is None else self._values.astype(dtype)
+
+
+def test_arrays_of_other_libraries():
+    images = np.arange(24.0).reshape(4, 2, 3)
+    expected = Encoding.fit_transform(images, grids=GRIDS)[1].x_cont
+    for X in (Array(images), [Array(image) for image in images]):
+        np.testing.assert_array_equal(flat_rows(X, GRIDS), images.reshape(4, 6))
+        np.testing.assert_array_equal(Encoding.fit_transform(X, grids=GRIDS)[1].x_cont, expected)
+
+
+def test_lists_of_masked_images_keep_their_masks():
+    images = np.random.default_rng(0).normal(size=(5, 2, 3))
+    holes = images.copy()
+    holes[1, 1, 2] = holes[4, 0, 0] = NAN
+    expected = Encoding.fit_transform(holes, grids=GRIDS)[1].x_cont
+    # A value below the mask that would show
+    masked = np.ma.masked_array(np.where(np.isnan(holes), 99.0, images), np.isnan(holes))
+    mixed = [masked[0], masked[1], images[2], images[3].tolist(), masked[4]]
+    for X in (masked, list(masked), tuple(masked), mixed):
+        np.testing.assert_array_equal(Encoding.fit_transform(X, grids=GRIDS)[1].x_cont, expected)
+
+
 def test_one_flat_row_of_a_flat_image_is_no_single_image():
     row = np.zeros((1, 10))
     for grid in (Grid((1, 10)), Grid((1,), 10)):
