@@ -11,6 +11,11 @@ from obliquebart.posterior.rounds import has_enough_draws
 from obliquebart.sampling.device import CPU
 from obliquebart.sampling.run import Run
 
+CHECK_INTERRUPTED = (
+    "The check of the chains was interrupted. The model keeps all its draws; look at its summary "
+    "before using it."
+)
+
 
 class Sampled(NamedTuple):
     """The posteriors of a model, the message if the user interrupted the chains, and the device."""

@@ -7,8 +7,14 @@ from dataclasses import replace
 from typing import Literal
 
 from obliquebart import _core
+from obliquebart.causal.design import CausalDesign
 from obliquebart.estimators.arguments import Estimates, FitOptions, RandomState, ReadData
-from obliquebart.estimators.ending import Sampled, interrupted_words, warn_if_out_of_time
+from obliquebart.estimators.ending import (
+    CHECK_INTERRUPTED,
+    Sampled,
+    interrupted_words,
+    warn_if_out_of_time,
+)
 from obliquebart.estimators.fitted import Fitted
 from obliquebart.estimators.judging import Judging
 from obliquebart.files.checkpoint import Identity
@@ -104,9 +110,20 @@ class Running(Judging):
             is_auto = length.n_draws == "auto"
             words = interrupted_words(posteriors[0], first_round, is_auto)
             return Sampled(posteriors, words, runs[0].device)
+        unchecked = None
         if not warn_if_out_of_time(runs, posteriors[0], first_round):
-            self._warn_if_apart(posteriors, problem, read.design)
-        return Sampled(posteriors, device=runs[0].device)
+            unchecked = self._check_chains(posteriors, problem, read.design)
+        return Sampled(posteriors, unchecked, runs[0].device)
+
+    def _check_chains(
+        self, posteriors: list[Posterior], problem: TrainingProblem, design: CausalDesign | None
+    ) -> str | None:
+        """Warn if the chains disagree; return what to say if the user interrupts this check."""
+        try:
+            self._warn_if_apart(posteriors, problem, design)
+        except KeyboardInterrupt:
+            return CHECK_INTERRUPTED
+        return None
 
     def _prior(
         self,
@@ -173,14 +190,14 @@ class Running(Judging):
             [posterior.extended(result) for posterior, result in zip(before, runs, strict=True)]
         )
         added = posteriors[0].n_draws - before[0].n_draws
-        if added != n_draws:
+        if added != n_draws or any(run.ending == "interrupted" for run in runs):
             return Sampled(
                 posteriors,
                 f"Sampling was interrupted: {added} of {n_draws} draws per chain were added.",
                 runs[0].device,
             )
-        self._warn_if_apart(posteriors, problem, self._fitted.design)
-        return Sampled(posteriors, device=runs[0].device)
+        words = self._check_chains(posteriors, problem, self._fitted.design)
+        return Sampled(posteriors, words, runs[0].device)
 
     def _run(
         self,

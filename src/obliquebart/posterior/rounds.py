@@ -84,6 +84,9 @@ def run_rounds(
     ]
     try:
         _take_turns(posteriors, limit)
+    except KeyboardInterrupt:  # between two rounds, or before the next posterior's turn
+        for posterior in posteriors:
+            posterior.interrupt()
     finally:
         for posterior in posteriors:
             posterior.progress.close()
@@ -156,7 +159,7 @@ class _Rounds:
             latest = run(self._request, self._n_jobs, self.progress, seconds)
         except KeyboardInterrupt:
             # If chains run in other processes, the draws of this round are lost with them.
-            self._interrupt()
+            self.interrupt()
             return
         self._pace = _seconds_per_sweep(self._request, time.monotonic() - began)
         self.is_over = latest.ending != "finished"
@@ -176,7 +179,7 @@ class _Rounds:
             jobs = effective_jobs(self._n_jobs)
             convergence = measure_chains(self._request, self.result.chains, jobs)
         except KeyboardInterrupt:
-            self._interrupt()
+            self.interrupt()
             return
         self.is_over = convergence.arrived
         longer = f"Continuing to {self._following.n_sweeps:,} sweeps."
@@ -195,7 +198,8 @@ class _Rounds:
             schedule=following, starts=[ChainProgress(start, n_done) for start in starts]
         )
 
-    def _interrupt(self) -> None:
+    def interrupt(self) -> None:
+        """End the rounds as if the user had stopped the latest one; its draws are kept."""
         self.is_over = self.is_interrupted = True
         if self.result is not None:
             self.result = self.result._replace(ending="interrupted")

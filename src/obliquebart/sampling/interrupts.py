@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 from collections.abc import Callable
@@ -24,8 +25,10 @@ class Interrupts:
     def __enter__(self) -> Interrupts:
         is_main = threading.current_thread() is threading.main_thread()
         if is_main and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            self._replaces_default = True
-            signal.signal(signal.SIGINT, self._hear)
+            # Where Python is embedded, `threading` may take another thread for the main one.
+            with contextlib.suppress(ValueError):
+                signal.signal(signal.SIGINT, self._hear)
+                self._replaces_default = True
         return self
 
     def __exit__(self, *_: object) -> None:

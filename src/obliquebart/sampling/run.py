@@ -177,10 +177,14 @@ def _run_in_threads(
             runner.stop()
 
     require_threads(min(jobs, len(tasks)))
+    futures: list[Future[Chain | None]] = []
     with Interrupts(stop_all) as interrupts:
         pool = ThreadPoolExecutor(min(jobs, len(tasks)), thread_name_prefix="obliquebart")
-        futures = [pool.submit(work, *each) for each in zip(runners, most_threads, strict=True)]
         try:
+            # One by one: those that were submitted must end even if another cannot be.
+            futures.extend(
+                pool.submit(work, *each) for each in zip(runners, most_threads, strict=True)
+            )
             _watch(futures, runners, progress, recorder)
         except KeyboardInterrupt:  # of a program that handles Ctrl-C in its own way
             interrupts.heard = True
@@ -191,16 +195,22 @@ def _run_in_threads(
             pool.shutdown(wait=True)
             if recorder is not None:
                 recorder.flush()
-    finished = [future.result() for future in futures]
-    if recorder is not None:
-        recorder.report()
-    done = [
-        ChainProgress(chain, runner.n_done)
-        for chain, runner in zip(finished, runners, strict=True)
-        if chain is not None
-    ]
-    result = _new_run(request, done)
+        if interrupts.heard and any(_failed_on_card(future) for future in futures):
+            raise KeyboardInterrupt  # and do not begin again on the CPU
+        finished = [future.result() for future in futures]
+        if recorder is not None:
+            recorder.report()
+        done = [
+            ChainProgress(chain, runner.n_done)
+            for chain, runner in zip(finished, runners, strict=True)
+            if chain is not None
+        ]
+        result = _new_run(request, done)
     return result._replace(ending="interrupted") if interrupts.heard else result
+
+
+def _failed_on_card(future: Future[Chain | None]) -> bool:
+    return isinstance(future.exception(), _core.CardError)
 
 
 def _wait_for_end(futures: list[Future[Chain | None]]) -> None:

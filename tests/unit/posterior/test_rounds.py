@@ -294,15 +294,55 @@ def test_an_interrupt_late_in_a_round_keeps_its_draws(data, monkeypatch, arrivin
     np.testing.assert_array_equal(model.predict(data[0]), same.predict(data[0]))
 
 
-def test_an_interrupt_between_two_rounds_loses_nothing(data, monkeypatch):
+@pytest.mark.parametrize(
+    ("owner", "name"), [(rounds, "measure_chains"), (FitProgress, "tell")], ids=["check", "words"]
+)
+def test_an_interrupt_between_two_rounds_loses_nothing(data, monkeypatch, arriving_in, owner, name):
     def interrupt(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(rounds, "measure_chains", interrupt)
+    arriving_in(40)
+    monkeypatch.setattr(owner, name, interrupt)
     model = ObliqueBARTRegressor(**SMALL)
     with pytest.raises(KeyboardInterrupt, match=r"after 50 sweeps of burn-in\. Check"):
         model.fit(*data)
     assert model.posterior_.schedule == Schedule(2, 50, AUTO_DRAWS, 1)
+
+
+def test_an_interrupt_between_two_classes_loses_nothing(data, monkeypatch, arriving_in):
+    """Displays of classes are closed after each class's turn."""
+    closed = []
+
+    def close(_):
+        closed.append(1)
+        if len(closed) == 4:  # each of three classes has ended a round
+            raise KeyboardInterrupt
+
+    arriving_in(40)
+    monkeypatch.setattr(FitProgress, "close", close)
+    X, y = data
+    model = ObliqueBARTClassifier(**CLASSES)
+    with pytest.raises(KeyboardInterrupt, match=r"The model keeps \d+ draws per chain"):
+        model.fit(X, np.digitize(y, [-0.5, 0.5]))
+    assert len(model.posteriors_) == 3
+
+
+def test_an_interrupt_of_the_last_check_loses_nothing(data, monkeypatch, arriving_in):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    arriving_in(0)
+    with monkeypatch.context() as patch:
+        patch.setattr(ObliqueBARTRegressor, "_warn_if_apart", interrupt)
+        model = ObliqueBARTRegressor(**SMALL)
+        with pytest.raises(KeyboardInterrupt, match=r"check .* was interrupted\. .* all its draws"):
+            model.fit(*data)
+        assert model.posterior_.n_draws == AUTO_DRAWS
+        with pytest.raises(KeyboardInterrupt, match=r"check .* was interrupted\. .* all its draws"):
+            model.sample_more(5)
+    assert model.posterior_.n_draws == AUTO_DRAWS + 5
+    arriving_in(0)
+    assert bytes_of(model) == bytes_of(ObliqueBARTRegressor(**SMALL).fit(*data).sample_more(5))
 
 
 def test_an_interrupt_of_other_processes_keeps_the_round_before(data, monkeypatch, arriving_in):

@@ -166,9 +166,11 @@ def press_again_and_again(monkeypatch, n_times):
     presses = threading.Thread(target=press)
     own_watch, own_wait_for_end = run_module._watch, run_module._wait_for_end
 
-    def watch(*given):
+    def watch(futures, runners, *given):
+        while not any(runner.snapshot()["sweep"] > 1 for runner in runners):
+            time.sleep(0.001)  # else there would be no draws to keep
         presses.start()
-        own_watch(*given)
+        own_watch(futures, runners, *given)
 
     def wait_for_end(futures):
         presses.join()  # None may come after the end of the chains, where it would stop this test.
@@ -232,6 +234,65 @@ def test_fits_in_other_threads_leave_interrupts_alone(data):
     thread.start()
     thread.join()
     assert handlers == [signal.default_int_handler]
+
+
+def test_where_threading_takes_another_thread_for_the_main_one(data, monkeypatch):
+    """So it is in some programs that embed Python; there, handlers cannot be set."""
+
+    def refuse(*_):
+        raise ValueError("signal only works in main thread of the main interpreter")
+
+    plain = ObliqueBARTRegressor(**SMALL, random_state=3).fit(*data)
+    monkeypatch.setattr("obliquebart.sampling.interrupts.signal.signal", refuse)
+    assert_same_draws(plain, ObliqueBARTRegressor(**SMALL, random_state=3).fit(*data))
+
+
+def interrupted_at_the_end(monkeypatch):
+    """Press Ctrl-C when all chains have ended."""
+    own_wait_for_end = run_module._wait_for_end
+
+    def wait_for_end(futures):
+        own_wait_for_end(futures)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(run_module, "_wait_for_end", wait_for_end)
+
+
+def test_an_interrupt_of_the_last_sweep_is_not_lost(data, monkeypatch):
+    model = ObliqueBARTRegressor(**SMALL, sigma_quantile=0.9).fit(*data)
+    interrupted_at_the_end(monkeypatch)
+    with pytest.raises(KeyboardInterrupt, match="5 of 5 draws per chain were added"):
+        model.sample_more(5)
+    assert model.posterior_.n_draws == SMALL["n_draws"] + 5
+    with pytest.raises(KeyboardInterrupt, match="keeps 15 of 15 draws per chain"):
+        model.fit(*data)
+    assert model.posterior_.n_draws == SMALL["n_draws"]
+
+
+def test_an_interrupt_where_a_card_fails_does_not_begin_again(data, monkeypatch):
+    def fail(*_):
+        raise run_module._core.CardError("no memory")
+
+    monkeypatch.setattr(run_module.ChainRunner, "run", fail)
+    interrupted_at_the_end(monkeypatch)
+    with pytest.raises(KeyboardInterrupt):
+        ObliqueBARTRegressor(**SMALL, sigma_quantile=0.9).fit(*data)
+
+
+def test_no_chain_is_left_behind_where_a_thread_cannot_start(data, monkeypatch):
+    submit, calls = concurrent.futures.ThreadPoolExecutor.submit, []
+
+    def submit_once(*given):
+        calls.append(given)
+        if len(calls) == 2:
+            raise RuntimeError("can't start new thread")
+        return submit(*given)
+
+    monkeypatch.setattr(concurrent.futures.ThreadPoolExecutor, "submit", submit_once)
+    model = ObliqueBARTRegressor(**{**SMALL, "n_draws": 5_000_000}, sigma_quantile=0.9, n_jobs=3)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        model.fit(*data)
+    assert not [t for t in threading.enumerate() if t.name.startswith("obliquebart")]
 
 
 def test_interrupt_stops_the_chains_at_once(rng):
