@@ -19,7 +19,7 @@ import pytest
 
 import obliquebart
 from helpers import ROOT, small_files
-from helpers.automatic import ON_THE_WAY
+from helpers.checkpoints import AUTO, PLAIN_NOISE, stopped_after, sweeps_in
 from obliquebart import (
     CheckpointWarning,
     ModelFileError,
@@ -29,17 +29,9 @@ from obliquebart import (
 from obliquebart.directions import Axis, Sparse
 from obliquebart.files import checkpoint, container, model_file
 from obliquebart.files.container import Contents
-from obliquebart.model.parameters import Schedule, SweepCost
-from obliquebart.posterior import rounds
-from obliquebart.sampling import run
-from obliquebart.sampling.progress import FitProgress
 
 SMALL = {"n_trees": 8, "n_burn": 20, "n_draws": 30, "n_chains": 2, "progress": False}
 SMALL["random_state"] = 5
-# Takes two rounds of its own accord.
-# Without an estimate of the noise, so that all sweeps are those of the chains.
-PLAIN_NOISE = {"nu": 3.0, "sigma_quantile": 0.99}
-AUTO = {"n_trees": 20, "n_burn": 50, "n_chains": 2, "progress": False, "random_state": 5}
 # Long enough to be stopped in the middle.
 LONGER = {**SMALL, **PLAIN_NOISE, "n_burn": 300, "n_draws": 700, "n_thin": 3, "n_trees": 20}
 
@@ -58,27 +50,6 @@ def path(tmp_path):
 
 def bytes_of(model):
     return model_file.to_bytes(model._fitted, {})
-
-
-def sweeps_in(path):
-    """Give the sweeps of each chain in a checkpoint, None where it has not begun."""
-    header = container.unpack(path.read_bytes(), checkpoint.FORMAT, (checkpoint.SCHEMA,)).header
-    return [chain and chain["n_sweeps"] for task in header["chains"] for chain in task]
-
-
-@contextlib.contextmanager
-def stopped_after(n_sweeps, monkeypatch):
-    """Act as Ctrl-C when the first chain has done so many sweeps."""
-
-    def update(_, snapshots):
-        if snapshots[0]["sweep"] >= n_sweeps:
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr(FitProgress, "update", update)
-        patch.setattr(run, "POLL_SECONDS", 0.001)
-        with contextlib.suppress(KeyboardInterrupt):
-            yield
 
 
 # ---- killed --------------------------------------------------------------------------------------
@@ -133,50 +104,6 @@ def test_interrupted_fits_go_on_to_the_same_draws(data, path, n_sweeps, n_jobs, 
     assert bytes_of(model) == bytes_of(undisturbed)
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
-def test_automatic_fits_go_on_in_their_round(data, path, n_jobs, monkeypatch):
-    undisturbed = ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE).fit(*data)
-    schedule = undisturbed.posterior_.schedule
-    assert schedule.n_burn >= 550
-    model = ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE, n_jobs=n_jobs)
-    for n_sweeps in (30, 600, schedule.n_burn + 300):
-        with stopped_after(n_sweeps, monkeypatch):
-            model.fit(*data, checkpoint=path, checkpoint_every=100)
-        assert sweeps_in(path)[0] >= n_sweeps
-    model.fit(*data, checkpoint=path)
-    assert bytes_of(model) == bytes_of(undisturbed)
-    # A finished checkpoint is the fit.
-    monkeypatch.setattr(obliquebart._core, "Sampler", None)
-    assert bytes_of(
-        ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE).fit(*data, checkpoint=path)
-    ) == bytes_of(model)
-
-
-def test_fits_go_on_in_a_last_round_that_is_cut_short(data, path, monkeypatch):
-    monkeypatch.setattr(rounds, "measure_chains", lambda *_: ON_THE_WAY)
-    monkeypatch.setattr(SweepCost, "affordable_sweeps", lambda *_: 2_700)
-    undisturbed = ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE).fit(*data)
-    assert undisturbed.posterior_.schedule == Schedule(2, 1_550, 500, 2)
-    model = ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE)
-    with stopped_after(2_000, monkeypatch):
-        model.fit(*data, checkpoint=path, checkpoint_every=100)
-    model.fit(*data, checkpoint=path)
-    assert bytes_of(model) == bytes_of(undisturbed)
-
-
-def test_classes_go_on_in_rounds_of_their_own(data, path, monkeypatch):
-    X, y = data
-    labels = np.digitize(y, [-0.5, 0.5])
-    undisturbed = ObliqueBARTClassifier(**AUTO, multiclass="one_vs_rest").fit(X, labels)
-    schedules = [posterior.schedule for posterior in undisturbed.posteriors_.values()]
-    assert len(set(schedules)) > 1
-    model = ObliqueBARTClassifier(**AUTO, multiclass="one_vs_rest")
-    with stopped_after(schedules[0].n_burn + 100, monkeypatch):
-        model.fit(X, labels, checkpoint=path, checkpoint_every=100)
-    model.fit(X, labels, checkpoint=path)
-    assert bytes_of(model) == bytes_of(undisturbed)
-
-
 @pytest.mark.parametrize("multiclass", ["joint", "one_vs_rest"])
 def test_a_checkpoint_changes_nothing(data, path, multiclass):
     X, y = data
@@ -195,18 +122,6 @@ def test_more_time_goes_on_from_the_checkpoint(data, path):
     assert 0 < sum(filter(None, sweeps_in(path))) < 2 * 2400
     model.fit(*data, checkpoint=path)
     assert bytes_of(model) == bytes_of(undisturbed)
-
-
-def test_a_round_that_is_not_of_this_fit_is_refused(data, path):
-    ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE).fit(*data, checkpoint=path)
-    header, arrays = container.unpack(path.read_bytes(), checkpoint.FORMAT, (checkpoint.SCHEMA,))
-    (present,) = header["rounds"]
-    changes = [{"n_burn": 7}, {"n_burn": 551}, {"n_thin": 10**9}, {"n_thin": 0}, {"n_thin": True}]
-    changes += [{"n_burn": 20_050, "n_thin": 19}, {"n_draws": 501}, {"n_chains": 3}, {"x": 1}]
-    for wrong in (*({**present, **change} for change in changes), None, [present], "x"):
-        path.write_bytes(small_files.closed(Contents({**header, "rounds": [wrong]}, arrays)))
-        with pytest.raises(ModelFileError, match="its rounds are not those of this fit"):
-            ObliqueBARTRegressor(**AUTO, **PLAIN_NOISE).fit(*data, checkpoint=path)
 
 
 def test_fits_interrupted_within_a_sweep_go_on_to_the_same_draws(path, monkeypatch):

@@ -9,9 +9,12 @@ import numpy as np
 import pytest
 
 from helpers import small_files
+from helpers.automatic import ON_THE_WAY
 from obliquebart import ModelFileError, ObliqueBARTRegressor
 from obliquebart.files import checkpoint, container
 from obliquebart.files.container import Contents
+from obliquebart.model.parameters import SweepCost
+from obliquebart.posterior import rounds
 
 SMALL = {**small_files.SMALL, "feature_scaling": "blend"}
 
@@ -65,6 +68,49 @@ def test_a_wrong_value_of_the_header_is_refused(path, name):
     path.write_bytes(small_files.closed(Contents(header, contents.arrays)))
     with pytest.raises(ModelFileError, match=message):
         fit(path, random_state=None)
+
+
+AUTO = {"n_trees": 20, "n_burn": 50, "n_draws": "auto"}
+IMPOSSIBLE_ROUNDS = [
+    *({"n_burn": n_burn} for n_burn in (7, 551, 500_000_550, 10**400, -(10**400))),
+    *({"n_thin": n_thin} for n_thin in (0, True, 10**9, 10**400)),
+    *({"n_burn": 20_050, "n_thin": 19}, {"n_draws": 501}, {"n_chains": 3}, {"more": 1}),
+]
+
+
+@pytest.fixture
+def two_rounds(monkeypatch):
+    monkeypatch.setattr(rounds, "measure_chains", lambda *_: ON_THE_WAY)
+    monkeypatch.setattr(SweepCost, "affordable_sweeps", lambda *_: 1_550)
+
+
+@pytest.mark.usefixtures("two_rounds")
+def test_a_round_that_is_not_of_this_fit_is_refused(path):
+    assert fit(path, **AUTO).posterior_.schedule.n_burn == 550
+    header, arrays = opened(path)
+    (present,) = header["rounds"]
+    changed = [{**present, **change} for change in IMPOSSIBLE_ROUNDS]
+    for wrong in (*changed, None, [present], "x"):
+        path.write_bytes(small_files.closed(Contents({**header, "rounds": [wrong]}, arrays)))
+        with pytest.raises(ModelFileError, match="its rounds are not those of this fit"):
+            fit(path, **AUTO)
+
+
+@pytest.mark.usefixtures("two_rounds")
+def test_chains_of_a_later_round_have_its_burn_in_behind_them(path):
+    """Otherwise a small file could ask for as many sweeps as there are numbers."""
+    schedule = fit(path, **AUTO).posterior_.schedule
+    header, arrays = opened(path)
+    later = vars(schedule.next_round(2**31 - 1))
+    path.write_bytes(small_files.closed(Contents({**header, "rounds": [later]}, arrays)))
+    with pytest.raises(ModelFileError, match="state does not belong to this fit"):
+        fit(path, **AUTO)
+    endless = {**later, "n_burn": schedule.n_sweeps + 500_000_000, "n_thin": 10**6}
+    chains = [[None] * len(header["chains"][0])]
+    empty = {**header, "rounds": [endless], "chains": chains}
+    path.write_bytes(small_files.closed(Contents(empty, {})))
+    with pytest.raises(ModelFileError, match=r"task\.0\.chain\.0\.state is missing"):
+        fit(path, **AUTO)
 
 
 def test_rows_and_arrays_are_those_of_the_fit(path):

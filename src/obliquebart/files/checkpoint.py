@@ -80,17 +80,15 @@ class Identity(NamedTuple):
         ):
             return None
         found = Schedule(**entry)
+        if not first.n_sweeps <= found.n_burn < found.n_sweeps <= MAX_SWEEPS:
+            return None
         # What each round adds is a multiple of the number of draws; the last may be cut short.
-        added = found.n_burn - first.n_sweeps
-        same = replace(first, n_burn=found.n_burn, n_thin=found.n_thin)
         n_thin = math.ceil(found.n_burn / first.n_draws)
         is_later = (
-            found == same
-            and self.length.n_draws == "auto"
-            and added >= 0
-            and added % first.n_draws == 0
+            self.length.n_draws == "auto"
+            and found == replace(first, n_burn=found.n_burn, n_thin=found.n_thin)
+            and (found.n_burn - first.n_sweeps) % first.n_draws == 0
             and WORTHWHILE_SHARE * n_thin <= found.n_thin <= n_thin
-            and found.n_sweeps <= MAX_SWEEPS
         )
         return found if is_later else None
 
@@ -254,10 +252,14 @@ class Checkpoint:
         table = identity.problem.table
         for i, prior in enumerate(identity.priors):
             chains = ChainReader(reader, settings_from_dict(prior), table)
+            # All chains of a later round have its burn-in behind them.
+            is_later = self._schedules[i] != identity.first_round
             for c, numbers in enumerate(entries[i]):
+                if numbers is None and is_later:
+                    raise ModelFileError(f"{_prefix(i, c)}state is missing")
                 if numbers is not None:
                     self._chains[i][c] = _read_chain(
-                        chains, _prefix(i, c), numbers, self._schedules[i], table.n_rows
+                        chains, _prefix(i, c), numbers, self._schedules[i], table.n_rows, is_later
                     )
         reader.finish()
         self.seeds = seeds
@@ -354,13 +356,19 @@ def _read_rounds(entries: list[Any], identity: Identity) -> list[Schedule]:
 
 
 def _read_chain(
-    chains: ChainReader, prefix: str, numbers: Any, schedule: Schedule, n_rows: int
+    chains: ChainReader,
+    prefix: str,
+    numbers: Any,
+    schedule: Schedule,
+    n_rows: int,
+    is_later: bool,
 ) -> Chain:
     ensembles = chains.ensembles(prefix)
     state = chains.state(prefix + "state.", numbers, ensembles, has_target=True)
     n_done, n_kept = state["n_sweeps"], ensembles[0].n_draws
     if (
         n_done > schedule.n_sweeps
+        or (is_later and n_done < schedule.n_burn)
         or schedule.n_kept(n_done) != n_kept
         or len(state["residual"]) != n_rows
         or any(draws.n_draws != n_kept for draws in ensembles)
