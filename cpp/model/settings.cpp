@@ -33,7 +33,7 @@ void EnsembleSettings::verify() const {
   require(leaf.leaf_sd > 0.0 && leaf.leaf_sd < 1e300, "leaf_sd must be positive and finite");
   require(leaf.leaf_sd_fixed || (leaf.leaf_shape > 0.0 && leaf.leaf_rate > 0.0),
           "leaf_shape and leaf_rate must be positive");
-  // With fewer, scales come close to zero and stay there.
+  // With fewer, scales of trees leave the range of floats.
   require(leaf.tree_df == 0.0 || (leaf.tree_df >= 0.1 && leaf.tree_df < 1e6),
           "tree_df must be 0 or in [0.1, 1e6)");
   require(leaf.tree_df == 0.0 || leaf.model == "normal", "tree_df goes with normal leaves");
