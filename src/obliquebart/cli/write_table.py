@@ -69,6 +69,7 @@ def simulated_table(n_rows: int, seed: int) -> NamedArrays:
     age, bmi = rng.uniform(20, 80, n_rows), rng.uniform(17, 33, n_rows)
     site = rng.choice(["north", "south", "east", "west"], n_rows)
     jump = (age - 50) / 30 + (bmi - 25) / 8 > 0
-    y = 50 + 10 * jump + 4 * np.isin(site, ["north", "east"]) + rng.normal(size=n_rows)
+    # With less noise the demo takes many times as long, because chains agree later.
+    y = 50 + 10 * jump + 4 * np.isin(site, ["north", "east"]) + 3 * rng.normal(size=n_rows)
     noise = rng.uniform(size=n_rows)
     return {"age": age.round(1), "bmi": bmi.round(1), "site": site, "noise": noise, "y": y.round(2)}
