@@ -28,7 +28,7 @@ All of it is repaired.
   processor's sorting instructions do. Rows with equal values keep their order.
 - **bugs**: one planted bug escaped after a change of the prior of soft rules. Its test is sharper.
 - **mutants**: a header at one of its limits was written, but refused when read. Survivors became
-  tests, or have a reason ([tests of the tests](exactness.md#6-random-mutants-make-mutants)).
+  tests, or have a reason ([tests of the tests](exactness.md#6-mutants-make-mutants)).
 - **sanitizers**: what they find in the allocators of pyarrow, which is not ours, is left out.
 - **oldest**: five lower bounds were too low.
 - **pythons**, **exactness**: tests that depended on the version of pandas, on an allocator or on a
