@@ -19,7 +19,8 @@ import pytest
 
 import obliquebart
 from helpers import ROOT, small_files
-from helpers.checkpoints import AUTO, PLAIN_NOISE, stopped_after, sweeps_in
+from helpers.automatic import bytes_of
+from helpers.checkpoints import AUTO, PLAIN_NOISE, stopped_after, sweeps_in, table
 from obliquebart import (
     CheckpointWarning,
     ModelFileError,
@@ -27,7 +28,7 @@ from obliquebart import (
     ObliqueBARTRegressor,
 )
 from obliquebart.directions import Axis, Sparse
-from obliquebart.files import checkpoint, container, model_file
+from obliquebart.files import checkpoint, container
 from obliquebart.files.container import Contents
 
 SMALL = {"n_trees": 8, "n_burn": 20, "n_draws": 30, "n_chains": 2, "progress": False}
@@ -38,18 +39,12 @@ LONGER = {**SMALL, **PLAIN_NOISE, "n_burn": 300, "n_draws": 700, "n_thin": 3, "n
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(0)
-    X = {"a": rng.normal(size=80), "b": rng.normal(size=80), "c": rng.choice(["p", "q", "r"], 80)}
-    return X, X["a"] + 0.3 * rng.normal(size=80)
+    return table()
 
 
 @pytest.fixture
 def path(tmp_path):
     return tmp_path / "run.ckpt"
-
-
-def bytes_of(model):
-    return model_file.to_bytes(model._fitted, {})
 
 
 # ---- killed --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import pytest
 
 import obliquebart
 from helpers.automatic import ON_THE_WAY, bytes_of
-from helpers.checkpoints import AUTO, PLAIN_NOISE, stopped_after, sweeps_in
+from helpers.checkpoints import AUTO, PLAIN_NOISE, stopped_after, sweeps_in, table
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.model.parameters import Schedule, SweepCost
 from obliquebart.posterior import rounds
@@ -15,9 +15,7 @@ from obliquebart.posterior import rounds
 
 @pytest.fixture
 def data():
-    rng = np.random.default_rng(0)
-    X = {"a": rng.normal(size=80), "b": rng.normal(size=80), "c": rng.choice(["p", "q", "r"], 80)}
-    return X, X["a"] + 0.3 * rng.normal(size=80)
+    return table()
 
 
 @pytest.fixture

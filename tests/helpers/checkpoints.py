@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 
+import numpy as np
+
 from obliquebart.files import checkpoint, container
 from obliquebart.sampling import run
 from obliquebart.sampling.progress import FitProgress
@@ -12,6 +14,13 @@ from obliquebart.sampling.progress import FitProgress
 PLAIN_NOISE = {"nu": 3.0, "sigma_quantile": 0.99}
 # Takes two rounds of its own accord.
 AUTO = {"n_trees": 20, "n_burn": 50, "n_chains": 2, "progress": False, "random_state": 5}
+
+
+def table():
+    """Return two numbers and a category, and an outcome that is one of the numbers and noise."""
+    rng = np.random.default_rng(0)
+    X = {"a": rng.normal(size=80), "b": rng.normal(size=80), "c": rng.choice(["p", "q", "r"], 80)}
+    return X, X["a"] + 0.3 * rng.normal(size=80)
 
 
 def sweeps_in(path):
