@@ -54,7 +54,9 @@ def interrupted(*words, again=()):
     errors = before + errors
     for noise in ("Traceback", "Exception ignored", "nanobind", "terminate"):
         assert noise not in errors
-    assert process.returncode == 130, errors
+    # A shell says 130 to both. CPython ends by the signal if it came while text was executed, as
+    # where a dataclass is made.
+    assert process.returncode in (130, -signal.SIGINT), errors
     return output, errors
 
 
