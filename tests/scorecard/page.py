@@ -33,7 +33,8 @@ All of it is repaired.
 - **oldest**: five lower bounds were too low.
 - **pythons**, **exactness**: tests that depended on the version of pandas, on an allocator or on a
   quiet machine.
-- **docs**: two commands were cut off at a width of 1280 pixels.
+- **docs**: a link led to a heading that had another name; three commands were cut off at a width of
+  1280 pixels.
 """
 
 
