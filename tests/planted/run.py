@@ -134,7 +134,7 @@ TESTS = {
     ),
     "columns of effects": (
         "tests/exact/test_causal.py::test_rules_of_effects_do_not_see_the_last_column",
-        ["three arms"],
+        ["0-three arms", "2-three arms"],
     ),
     "one effect": (
         "tests/exact/test_causal_posterior.py::test_the_posterior_of_one_effect",
@@ -196,11 +196,10 @@ OWN_TESTS = {
     ("gamma_", "precision_", "varying_"): ("varying noise",),
     ("t_height_", "t_prior_", "t_sigma_"): ("learned tails",),
     ("ordinal_",): ("ordered classes",),
-    ("polya_", "logistic_kappa_", "logistic_offset_", "logistic_weight_missing"): (
-        "classes",
-        "one leaf",
-    ),
-    ("logistic_scaling_", "softmax_"): ("classes", "one leaf"),
+    (
+        *("polya_", "logistic_kappa_", "logistic_offset_", "logistic_weight_missing"),
+        *("logistic_latent_missing", "logistic_scaling_", "softmax_"),
+    ): ("classes", "one leaf"),
     ("rate_", "poisson_", "latent_", "dispersion_", "scaling_jacobian_"): (
         "counts",
         "density of counts",
