@@ -70,15 +70,22 @@ def test_the_state_is_that_of_the_last_whole_sweep(name, rng):
         plain.sweep(1)
         seconds += (time.perf_counter() - start) / n_sweeps
         states.append(plain.state())
+    # On a busy machine all stops may come too late; then once more.
+    assert any(stops(chain, states, lambda: seconds * rng.uniform(0.05, 1.5)) for _ in range(10))
+
+
+def stops(chain, states, moment):
+    """Go from the first state to the last with stops in between, and count them."""
     chain.set_state(states[0])
+    first, n_sweeps = int(states[0]["n_sweeps"]), len(states) - 1
     done, n_stops = 0, 0
     while done < n_sweeps:
-        control, timer = stop_after(seconds * rng.uniform(0.05, 1.5))
+        control, timer = stop_after(moment())
         chain.advance(n_sweeps - done, control)
         timer.cancel()
         now = chain.state()
-        assert int(now["n_sweeps"]) - 60 == done + control.snapshot()["sweep"]
-        done = int(now["n_sweeps"]) - 60
+        assert int(now["n_sweeps"]) - first == done + control.snapshot()["sweep"]
+        done = int(now["n_sweeps"]) - first
         assert_same(now, states[done])
         assert chain.check() == []
         n_stops += control.stopped
@@ -86,7 +93,7 @@ def test_the_state_is_that_of_the_last_whole_sweep(name, rng):
             chain.advance(n_sweeps - done, _core.Control())
             done = n_sweeps
     assert_same(chain.state(), states[n_sweeps])
-    assert n_stops > 0
+    return n_stops
 
 
 def test_kept_draws_are_whole(rng):
