@@ -58,10 +58,11 @@ def run(options: argparse.Namespace) -> None:
     """Make the fits that are missing, small sets first."""
     library = Library(options.data)
     done = {(line["set"], line["fit"]) for line in arrive.read(RESULTS)}
+    part = 0
     names = sorted(options.sets or library.names(), key=lambda name: library.records[name]["n"])
     end = time.time() + options.seconds
     tasks = [
-        (options.data, name, fit, end)
+        (options.data, name, part, fit, end)
         for name in names
         for fit in FITS[TASKS[library.records[name]["task"]]]
         if (name, fit) not in done
