@@ -426,8 +426,8 @@ def _doubt_about_text(name: str, values: Iterable[Any], n_rows: int) -> str | No
         )
     if len(levels) > n_rows // 2:
         return (
-            f"Column {name!r} has {len(levels)} distinct values in {n_rows} rows. Most levels "
-            "occur only once, so the model cannot learn from them."
+            f"Column {name!r} has {len(levels)} distinct values in {n_rows} rows. That is more "
+            "than one for every two rows, so the model can learn little from them."
         )
     return None
 
