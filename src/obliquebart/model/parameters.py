@@ -45,7 +45,7 @@ PLAIN_NU = 3.0
 # Limits of the standard deviation of log rates that the prior of counts is calibrated to: small
 # counts say little about it, and outliers too much.
 COUNT_SPREAD = (0.5, 1.5)
-# Mean and standard deviation of the log of the dispersion of counts: 95% between 0.007 and 20.
+# Mean and standard deviation of the log of the dispersion of counts: 95% between 0.007 and 19.
 LOG_DISPERSION = (-1.0, 2.0)
 
 # The prior median of the standard deviation of an effect, in standard deviations of y, or of the
