@@ -65,6 +65,15 @@ def test_a_constant_outcome_keeps_the_scales_that_the_user_asked_for(tmp_path):
     assert load(tmp_path / "m").tree_df == 3.0
 
 
+def test_scales_are_written_although_the_parameter_has_changed_since():
+    model = small_files.small_regressor(soft=False, tree_df=3.0).set_params(tree_df=None)
+    data = model_file.to_bytes(model._fitted, model.get_params())
+    assert small_files.opened(data).header["schema"] == model_file.SCHEMA
+    again = model_file._new_estimator(read_model(data))
+    assert again.posterior_.has_tree_scales
+    assert again.tree_df is None
+
+
 def test_trees_that_are_alike_are_written_as_before_there_were_scales():
     for soft, schema in ((False, model_file.HARD_SCHEMA), (True, model_file.ALIKE_SCHEMA)):
         model = small_files.small_regressor(soft=soft)
