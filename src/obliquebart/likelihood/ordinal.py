@@ -174,8 +174,20 @@ def _require_ranks(classes: list[Any], rank: Mapping[Any, int]) -> None:
     if unknown:
         raise ValueError(
             f"y contains {unknown[0]!r}, which is not among the labels in `ordered`: "
-            f"{', '.join(map(repr, rank))}."
+            f"{', '.join(map(repr, rank))}.{_if_recoded(classes, list(rank))}"
         )
+
+
+def _if_recoded(classes: list[Any], order: list[Any]) -> str:
+    """Return a remedy if the labels look like numbers that scikit-learn has given to text."""
+    are_numbers = all(type(label) is int and 0 <= label < len(order) for label in classes)
+    if not are_numbers or not all(isinstance(label, str) for label in order):
+        return ""
+    numbers = [sorted(order).index(label) for label in order]
+    return (
+        " VotingClassifier, cross_val_predict(method='predict_proba') and others of scikit-learn "
+        f"replace labels by their positions in sorted order: for them, pass ordered={numbers}."
+    )
 
 
 def _warn_of_alphabet(labels: NDArray[Any]) -> None:

@@ -89,6 +89,20 @@ def test_classes_are_numbered_in_their_order():
         Ordinal().encode(np.arange(101))
 
 
+def test_numbers_that_scikit_learn_gave_to_text_have_a_remedy():
+    with pytest.raises(ValueError, match=r"not among .* pass ordered=\[1, 2, 0\]\."):
+        Ordinal(order=["lo", "mid", "hi"]).encode(np.array([0, 1, 2, 1]))
+    for y, order in (
+        (np.array([0, 1, 3]), ["lo", "mid", "hi"]),
+        (np.array([0, 1, 2]), [1, 2, 3]),
+        (np.array([False, True]), ["lo", "hi"]),
+        (np.array(["lo", "top"]), ["lo", "hi"]),
+    ):
+        with pytest.raises(ValueError, match="not among") as caught:
+            Ordinal(order=order).encode(y)
+        assert "VotingClassifier" not in str(caught.value)
+
+
 def test_observed_classes_are_numbers():
     np.testing.assert_array_equal(ORDINAL.check_observed([0, 3], 2), [0.0, 3.0])
     for y in ([0, 4], [0.5, 1], [0]):
