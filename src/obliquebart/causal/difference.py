@@ -45,7 +45,8 @@ class AverageDifference(ShowsTables):
     Attributes
     ----------
     mean, low, high : float or ndarray of shape (n_classes,)
-        Posterior mean and interval; for more than two classes one number each.
+        Posterior mean and interval; for more than two classes one number each, in the order of
+        `differences`: sorted, or from the lowest to the highest of ordered classes.
     draws : ndarray of shape (n_draws,) or (n_draws, n_classes)
     coverage : float
         Of the intervals.

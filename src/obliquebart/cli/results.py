@@ -148,7 +148,7 @@ def model_to_dict(model: Any) -> dict[str, Any]:
         "parameters": {name: json_value(value) for name, value in model.get_params().items()},
         "target": model.target_name_,
         "columns": dict(zip(encoding.names, encoding.kinds, strict=True)),
-        "classes": [str(label) for label in getattr(model, "classes_", [])] or None,
+        "classes": _labels(model) or None,
     }
 
 
@@ -158,11 +158,19 @@ def model_parts(model: Any) -> list[Table | str]:
     outcome = "" if model.target_name_ is None else f" of {model.target_name_!r}"
     words = f"{type(model).__name__}{outcome} with {encoding.p_cont} continuous and "
     words += f"{encoding.p_cat} categorical columns"
-    classes = [str(label) for label in getattr(model, "classes_", [])]
+    classes = _labels(model)
     if classes:
         words += f", {len(classes)} classes: {', '.join(classes[:10])}"
         words += ", …" if len(classes) > 10 else ""
     return [words + "."]
+
+
+def _labels(model: Any) -> list[str]:
+    """Return the labels of a classifier, in their order if they have one."""
+    ordered = getattr(model, "ordered_classes_", None)
+    return [
+        str(label) for label in (getattr(model, "classes_", ()) if ordered is None else ordered)
+    ]
 
 
 def predictions(model: Any, X: NamedArrays, coverage: float, kind: str) -> NamedArrays:

@@ -50,6 +50,8 @@ from obliquebart.validation import (
 LENGTH = RUN_LENGTHS["classification"]
 LINKS = ("probit", "logit")
 MULTICLASS = ("joint", "one_vs_rest")
+# In which columns are put in order.
+N_BLOCKS = 32
 
 
 @with_shared_parameters
@@ -82,7 +84,8 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         Whether the classes have an order, such as grades. A list gives the labels in their order.
         "auto": ordered if y is an ordered categorical (of pandas, or an Enum of polars), in its
         order. True: also other labels, in sorted order; for text that is the order of the alphabet,
-        and `fit` warns. Two classes are the same model with and without an order.
+        and `fit` warns. Two classes are the same model with and without an order. Columns of
+        probabilities are in the order of `classes_`, not in this one; `ordered_classes_` has it.
     class_weight : dict, "balanced" or None
         Factors for the class probabilities, which are then divided by their sum. Labels missing
         from a dictionary have weight 1. "balanced" gives a class with n_k of the n training rows
@@ -97,9 +100,12 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
-        The labels, sorted; ordered classes are in their order, without those that no row has.
+        The labels, sorted, as scikit-learn's scorers need them; also those of ordered classes.
+    ordered_classes_ : ndarray of shape (n_classes,) or None
+        Three or more ordered classes in their order, without those that no row has. None if the
+        classes have no order, or are only two.
     class_weight_ : ndarray of shape (n_classes,) or None
-        The weights of the classes, or None if `class_weight` is None.
+        The weights of the classes, in the order of `classes_`, or None if `class_weight` is None.
     posteriors_ : dict of label to Posterior
         With more than two classes, one posterior per class, in the order of `classes_`; in a joint
         model it has the f of the class, from which `predict_proba` computes probabilities. With two
@@ -195,14 +201,23 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
 
     def _set_fitted(self, fitted: Fitted) -> ObliqueBARTClassifier:
         super()._set_fitted(fitted)
-        self.classes_: NDArray[Any] = np.asarray(fitted.classes)
-        n_classes = len(self.classes_)
-        self.class_weight_ = fitted.class_weights
-        # With two classes, the first needs no posterior.
-        modelled = self.classes_[1:] if n_classes == 2 else self.classes_
-        self.posteriors_: dict[Any, Posterior] = dict(
-            zip(modelled.tolist(), self._by_class(fitted), strict=n_classes > 1)
+        # Inside, classes have the order of the outcome, as numbered for the engine. But the scorers
+        # of scikit-learn take the columns of probabilities for those of the sorted labels.
+        of_outcome = self._of_outcome
+        n_classes = len(of_outcome)
+        self._columns: NDArray[np.intp] = np.argsort(of_outcome)
+        self.classes_: NDArray[Any] = of_outcome[self._columns]
+        self.ordered_classes_: NDArray[Any] | None = (
+            of_outcome.copy() if fitted.likelihood.joint_classes else None
         )
+        weights = fitted.class_weights
+        self.class_weight_ = None if weights is None else weights[self._columns]
+        # With two classes, the first needs no posterior.
+        modelled = of_outcome[1:] if n_classes == 2 else of_outcome
+        by_label = dict(zip(modelled.tolist(), self._by_class(fitted), strict=n_classes > 1))
+        self.posteriors_: dict[Any, Posterior] = {
+            label: by_label[label] for label in self.classes_.tolist() if label in by_label
+        }
         self._probabilities = ClassProbabilities(
             fitted.parts, n_classes, fitted.n_draws, fitted.class_weights
         )
@@ -287,11 +302,12 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         check_is_fitted(self)
         n_classes = len(self.classes_)
         if return_draws:
-            return self._probabilities.draws(self._encode(X), self.n_jobs)
+            draws = self._probabilities.draws(self._encode(X), self.n_jobs)
+            return self._sorted(draws, axis=2)
         lazy: FloatArray | None = map_rows(self.predict_proba, X, (n_classes,))
         if lazy is not None:
             return lazy
-        return self._probabilities.mean(self._encode(X), self.n_jobs)
+        return self._sorted(self._probabilities.mean(self._encode(X), self.n_jobs))
 
     def _log_density(self, X: Any, y: Any) -> FloatArray:
         probability = self.predict_proba(X)
@@ -316,7 +332,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         )
         if lazy is not None:
             return lazy
-        return self._probabilities.interval(self._encode(X), tail, self.n_jobs)
+        return self._sorted(self._probabilities.interval(self._encode(X), tail, self.n_jobs))
 
     @with_shared_parameters
     def predict_quantile(self, X: Any, q: float | Sequence[float]) -> FloatArray:
@@ -340,6 +356,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         if lazy is not None:
             return lazy
         quantiles = self._probabilities.quantiles(self._encode(X), levels, self.n_jobs)
+        quantiles = self._sorted(quantiles)
         return quantiles[..., 0] if np.ndim(q) == 0 else quantiles
 
     def _export(self, X: Any, observed: Observed, rows: int | Sequence[int]) -> Any:
@@ -348,7 +365,7 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         observed.require_table(X)
         if observed.y is not None:
             labels = check_labels(observed.y, count_rows(X, type(self).__name__))
-            observed = observed._replace(y=class_codes(labels, self.classes_))
+            observed = observed._replace(y=class_codes(labels, self._of_outcome))
         if len(self._fitted.parts) == 1:
             return to_arviz(self.posterior_, X, observed, rows, self.n_jobs)
         fitted = self._fitted
@@ -361,9 +378,23 @@ class ObliqueBARTClassifier(ClassifierMixin, ObliqueBART):
         """Return the columns that the command line writes."""
         probability = self.predict_proba(X)
         columns = {"prediction": self.classes_[np.argmax(probability, axis=1)]}
-        for code, label in enumerate(self.classes_.tolist()):
+        codes = class_codes(self._of_outcome, self.classes_)
+        for code, label in zip(codes, self._of_outcome.tolist(), strict=True):
             columns[f"probability_{label}"] = probability[:, code]
         return columns
+
+    @property
+    def _of_outcome(self) -> NDArray[Any]:
+        """The labels in the order of the outcome, which tables and pictures show."""
+        return np.asarray(self._fitted.classes)
+
+    def _sorted(self, values: FloatArray, axis: int = 1) -> FloatArray:
+        """Put classes from the order of the outcome into that of `classes_`, in place."""
+        if (np.diff(self._columns) < 0).any():
+            # In blocks, as all draws may take most of the memory.
+            for block in np.array_split(values, N_BLOCKS):
+                block[...] = np.take(block, self._columns, axis)
+        return values
 
     def _encode(self, X: Any) -> EncodedTable:
         return self._fitted.encoding.transform(X)

@@ -33,10 +33,10 @@ class Exporting(ABC):
 
         With more than two classes, theta, leaf_sd, f and p have a dimension `class`, with the
         labels as coordinates. p contains the probabilities of `predict_proba`. Ordered classes have
-        one f, and the cuts between them. Outcomes are class indices in the order of `classes_`;
-        with two classes, 0 and 1. The log likelihood is that of the posterior, which does not
-        depend on `class_weight`; for one with `votes`, pass them times the weights of `fit` as
-        `sample_weight`.
+        one f, and the cuts between them. Outcomes are class indices in the order of `classes_`, or
+        of `ordered_classes_` if the classes have an order; with two classes, 0 and 1. The log
+        likelihood is that of the posterior, which does not depend on `class_weight`; for one with
+        `votes`, pass them times the weights of `fit` as `sample_weight`.
 
         Parameters
         ----------

@@ -26,7 +26,8 @@ class Fitted(NamedTuple):
     posteriors: list[Posterior]
     """One for each title of the likelihood."""
     classes: NDArray[Any] | None
-    """The labels of a classification, sorted or in the order of their categories."""
+    """The labels of a classification as numbered for the engine: sorted; three or more that have an
+    order, in it."""
     n_draws: int
     """Total number of draws, the same for all posteriors."""
     training: TrainingProblem | None

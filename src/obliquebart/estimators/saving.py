@@ -16,7 +16,8 @@ Self = TypeVar("Self", bound="Savable")
 # Attributes that `_set_fitted` restores, so pickles need not contain them.
 RESTORED = (
     *("posterior_", "posteriors_", "classes_", "n_features_in_", "feature_names_in_"),
-    *("class_weight_", "target_name_", "device_", "_probabilities"),
+    *("class_weight_", "ordered_classes_", "target_name_", "device_"),
+    *("_probabilities", "_columns"),
 )
 
 

@@ -60,7 +60,8 @@ class Effect:
     n_rows : ndarray of shape (n_points,)
         Number of rows that have the level, or a missing value; 0 for values of a continuous column.
     classes : tuple
-        Labels of the probabilities; empty for a regression or a posterior.
+        Labels of the probabilities, in their order if they have one; empty for a regression or a
+        posterior.
     is_probability : bool
         Whether the predictions are probabilities.
     centered : bool

@@ -143,7 +143,7 @@ class ClassEvaluation:
     codes : ndarray of shape (n,)
         Positions of the true labels in `classes`.
     classes : ndarray of shape (k,)
-        The labels.
+        The labels; those that have an order are in it.
     probability : ndarray of shape (n, k)
         Posterior means.
     low, high : ndarray of shape (n, k)
@@ -337,7 +337,7 @@ def _evaluate_counts(model: Any, data: _Data, tail: float, n_jobs: int | None) -
 
 
 def _evaluate_classes(model: Any, data: _Data, tail: float, n_jobs: int | None) -> ClassEvaluation:
-    classes = model.classes_
+    classes = model._fitted.classes
     codes = class_codes(check_labels(data.y, data.table.n_rows), classes)[data.rows]
     columns = data.table.take(data.rows)
     probabilities: ClassProbabilities = model._probabilities

@@ -174,13 +174,15 @@ def with_votes(outcome: Outcome, votes: int) -> Outcome:
     return replace(outcome, weights=votes * weights)
 
 
-def check_class_numbers(y: Any, n_rows: int, n_classes: int) -> FloatArray:
+def check_class_numbers(
+    y: Any, n_rows: int, n_classes: int, attribute: str = "classes_"
+) -> FloatArray:
     """Return the positions of labels among the classes, as numbers for the engine."""
     codes = np.asarray(y)
     if codes.shape != (n_rows,) or not np.isin(codes, np.arange(n_classes)).all():
         raise ValueError(
             f"y must be {n_rows} numbers from 0 to {n_classes - 1}, the positions of the labels in "
-            "model.classes_."
+            f"model.{attribute}."
         )
     return codes.astype(np.float64)
 

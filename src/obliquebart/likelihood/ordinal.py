@@ -61,13 +61,17 @@ class Ordinal(Probit):
         return checked
 
     def encode(self, y: NDArray[Any], weights: FloatArray | None = None) -> Outcome:
-        """Give the classes numbers in their order, leaving out those without rows."""
+        """Give the classes numbers in their order, leaving out those without rows.
+
+        Two classes, whose model knows no order, are in sorted order.
+        """
         classes, codes = np.unique(y, return_inverse=True)
         if self._order is not None:
             rank = {label: i for i, label in enumerate(self._order)}
             _require_ranks(classes.tolist(), rank)
-            position = np.argsort([rank[label] for label in classes.tolist()])
-            classes, codes = classes[position], np.argsort(position)[codes]
+            if len(classes) > 2:
+                position = np.argsort([rank[label] for label in classes.tolist()])
+                classes, codes = classes[position], np.argsort(position)[codes]
         if len(classes) > MOST_CLASSES:
             raise ValueError(
                 f"y has {len(classes)} classes, but ordered classes can be at most {MOST_CLASSES}: "
@@ -95,7 +99,7 @@ class Ordinal(Probit):
 
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:
         """Take the numbers of classes."""
-        return check_class_numbers(y, n_rows, self._n_classes)
+        return check_class_numbers(y, n_rows, self._n_classes, "ordered_classes_")
 
     def noise_prior(
         self,

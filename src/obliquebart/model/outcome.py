@@ -38,7 +38,7 @@ class Outcome:
     weights: NDArray[np.float64] | None  # with mean 1; None where all are equal
     scale: OutcomeScale
     likelihood: Likelihood
-    classes: NDArray[Any] | None = None  # the labels, sorted, where there are such
+    classes: NDArray[Any] | None = None  # the labels, sorted or in their order
     # If an outcome has several numbers, such as the limits of an interval, those after the first.
     more: tuple[NDArray[np.float64], ...] = ()
 

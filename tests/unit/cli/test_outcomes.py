@@ -89,7 +89,13 @@ def test_text_in_order(tmp_path):
     assert f'--set "{order}".' in said
     assert "pd." not in said
     assert "alphabetical" not in run(*words, "--set", order).stderr
-    assert obliquebart.load(tmp_path / "m.obart").classes_.tolist() == ["lo", "mid", "hi"]
+    assert obliquebart.load(tmp_path / "m.obart").ordered_classes_.tolist() == ["lo", "mid", "hi"]
+    assert "3 classes: lo, mid, hi." in " ".join(
+        run("summary", tmp_path / "m.obart").stdout.split()
+    )
+    run("predict", tmp_path / "m.obart", data, "-o", tmp_path / "p.csv")
+    headings = (tmp_path / "p.csv").read_text().splitlines()[0].split(",")
+    assert headings == ["prediction", "probability_lo", "probability_mid", "probability_hi"]
 
 
 OUTCOME_ERRORS = {
