@@ -22,10 +22,11 @@ grade = pd.cut(advance, [0, 80, 150, 230, np.inf], labels=grades)
 X_train, X_test, y_train, y_test = train_test_split(X, grade, test_size=0.5, random_state=0)
 
 # %%
-# An ordered categorical needs no other parameter; ``classes_`` are in its order.
+# An ordered categorical needs no other parameter. ``ordered_classes_`` has its order; ``classes_``,
+# and with it the columns of probabilities, is sorted.
 
 model = ObliqueBARTClassifier(n_chains=2, random_state=0, progress=False).fit(X_train, y_train)
-print(model.classes_)
+print(model.ordered_classes_, model.classes_)
 
 # %%
 # The same without the order has an ensemble per class, which takes longer and knows less. The last
@@ -35,7 +36,7 @@ unordered = ObliqueBARTClassifier(ordered=False, n_chains=2, random_state=0, pro
 unordered.fit(X_train, y_train)
 truth = y_test.cat.codes.to_numpy()
 for name, each in (("ordered", model), ("unordered", unordered)):
-    columns = [each.classes_.tolist().index(label) for label in grades]
+    columns = np.searchsorted(each.classes_, grades)
     probability = each.predict_proba(X_test)[:, columns]
     middle = (probability.cumsum(axis=1) < 0.5).sum(axis=1)
     loss = log_loss(truth, probability, labels=range(4))
