@@ -20,6 +20,7 @@ from scipy.special import logsumexp
 
 from obliquebart import _core
 from obliquebart.likelihood import LIKELIHOODS, Given, Likelihood
+from obliquebart.model.copied_rows import source_of_rows
 from obliquebart.model.outcome import NoiseEstimate
 from obliquebart.model.parameters import Schedule
 from obliquebart.model.settings import settings_from_dict, settings_to_dict
@@ -166,10 +167,14 @@ class _ShortFits(NamedTuple):
         """Return the outcomes of all folds; None if there are not enough rows or time."""
         table, outcome = self.problem
         rows = np.random.default_rng(0).permutation(table.n_rows)[:MAX_ROWS]
-        n_fitted = len(rows) * (N_FOLDS - 1) // N_FOLDS
-        if len(rows) < FEWEST_ROWS or n_fitted < settings.min_samples_leaf:
+        # Copies of a row in two folds would be seen, and noise that they share predicted.
+        y = np.stack([outcome.values, *outcome.more])
+        source = source_of_rows(table.take(rows), y[:, rows])
+        folds = [np.sort(rows[source % N_FOLDS == fold]) for fold in range(N_FOLDS)]
+        n_fitted = len(rows) - max(map(len, folds))
+        n_sources = len(np.unique(source))
+        if n_sources < FEWEST_ROWS or n_fitted < settings.min_samples_leaf:
             return None
-        folds = [np.sort(rows[fold::N_FOLDS]) for fold in range(N_FOLDS)]
         draws = []
         for held_out in folds:
             f = self._draws_at(held_out, np.setdiff1d(rows, held_out), settings)
@@ -178,7 +183,7 @@ class _ShortFits(NamedTuple):
             draws.append(f)
         seen = np.concatenate(folds)
         weights = np.ones(len(seen)) if outcome.weights is None else outcome.weights[seen]
-        y = np.stack([outcome.values, *outcome.more]) if outcome.more else outcome.values
+        y = y if outcome.more else outcome.values
         return _Unseen(y[..., seen], np.concatenate(draws, axis=1), weights)
 
     def _draws_at(

@@ -8,6 +8,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import chi2
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -135,6 +136,19 @@ def test_weights_repeat_rows():
     np.testing.assert_array_equal(model.predict(X), again.predict(X))
     with pytest.raises(ValueError, match=r"whole numbers.*row 0 has 0\.5"):
         model.fit(X, Y, sample_weight=np.full(len(Y), 0.5))
+
+
+def test_copies_of_weighted_rows_do_not_hide_the_noise():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(120, 4))
+    y = np.c_[np.arange(120) % 5 > 0, np.exp(2 * x[:, 0] + 0.7 * rng.normal(size=120))]
+    model = survival_model(distribution="log_normal")
+    model.fit(x, y, sample_weight=rng.integers(1, 4, 120))
+    settings = model.posterior_.settings
+    ratio = settings["nu"] / chi2.ppf(0.5, settings["nu"])
+    median = np.sqrt(settings["lambda_"] * ratio) * model._fitted.training.outcome.scale.scale
+    # The centre of the prior; it was 0.2 while copies were in several folds.
+    assert 0.5 < median < 1.0
 
 
 def test_a_constant_time():

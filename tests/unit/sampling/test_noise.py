@@ -87,6 +87,38 @@ def test_a_row_counts_by_its_weight(table):
     assert estimate(y, x).df < found.df
 
 
+@pytest.mark.parametrize("n_rows", [60, 150])
+def test_copies_of_a_row_tell_nothing_new(n_rows):
+    """If they were in several folds, the noise of a row would be known from its copies."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (n_rows, 4))
+    y = 2 * x[:, 0] + 0.7 * rng.normal(size=n_rows)
+    rows = rng.integers(0, n_rows, 2 * n_rows)
+    found = estimate(y[rows], x[rows], candidates=(math.inf,))
+    assert 0.5 < found.sigma < 1.0
+
+
+def test_folds_of_different_rows_are_every_fifth(table, monkeypatch):
+    x, f, _ = table
+    seen = []
+
+    def draws_at(_, held_out, rows, *_others):
+        seen.append((held_out, rows))
+        return np.zeros((1, len(held_out)))
+
+    monkeypatch.setattr(module._ShortFits, "_draws_at", draws_at)
+    estimate(f, x, candidates=(math.inf,))
+    order = np.random.default_rng(0).permutation(400)
+    for fold, (held_out, rows) in enumerate(seen):
+        assert held_out.tolist() == np.sort(order[fold::5]).tolist()
+        assert rows.tolist() == np.setdiff1d(order, held_out).tolist()
+    seen.clear()
+    twice = np.tile(np.arange(400), 2)
+    estimate(f[twice], x[twice], candidates=(math.inf,))
+    for held_out, rows in seen:
+        assert not np.isin(held_out % 400, rows % 400).any()
+
+
 def test_a_row_that_hardly_counts_sets_no_scale(table):
     x, f, rng = table
     y = f + 0.3 * rng.normal(size=400)
@@ -138,6 +170,9 @@ def test_too_few_rows_tell_nothing(table):
     assert estimate(f[:n], x[:n]) is not None
     # All but one outcome are equal: there is a fold without any other.
     assert estimate(np.eye(1, 100)[0], x[:100]) is None
+    # Copies are no further rows.
+    copies = np.tile(np.arange(n - 1), 5)
+    assert estimate(f[copies], x[copies]) is None
     problem = make_problem(f[:50], x[:50])
     assert estimate_noise(problem, priors_of(problem, n_trees=5, min_samples_leaf=45)) is None
 
