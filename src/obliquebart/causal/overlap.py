@@ -36,6 +36,8 @@ class Overlap(ShowsTables):
     without counterparts the data do not show what the other treatment does: their effects come
     from the model and its prior.
 
+    A row that a weight repeats is one counterpart, but counts in `share` as often as it is there.
+
     Attributes
     ----------
     arms : list
@@ -67,6 +69,11 @@ class Overlap(ShowsTables):
     def share(self) -> float:
         """The share of rows that have no counterparts in some arm."""
         return float(self.without.any(axis=1).mean())
+
+    @property
+    def n_different(self) -> int:
+        """How many rows there are without their copies."""
+        return len(self.arm if self.row_numbers is None else np.unique(self.row_numbers))
 
     def quantiles(self, k: int = 1) -> FloatArray:
         """Return the 1%, 50% and 99% quantiles of the propensity of arm k, by arm of the rows.
@@ -163,12 +170,14 @@ def overlap_of(
     control = 1.0 - propensities.sum(axis=0, keepdims=True)
     p = np.clip(np.concatenate([control, propensities]), SMALLEST_PROPENSITY, 1.0)
     without = np.zeros((len(arm), len(arms)), dtype=bool)
+    is_first = np.ones(len(arm), dtype=bool) if row_numbers is None else _is_first(row_numbers)
     for own in range(len(arms)):
         for other in range(len(arms)):
             if own != other:
                 points = _coordinates(p[other] / (p[own] + p[other]))
                 rows = arm == own
-                without[rows, other] = _too_few(points[arm == other], points[rows])
+                members = points[(arm == other) & is_first]
+                without[rows, other] = _too_few(members, points[rows])
     return Overlap(arms, arm, propensities.T, without, row_numbers)
 
 
@@ -177,6 +186,13 @@ def _coordinates(p: FloatArray) -> FloatArray:
     p = np.clip(p, SMALLEST_PROPENSITY, 1.0 - SMALLEST_PROPENSITY)
     factors = DISTANCE / np.log(FACTOR) * np.log([p, 1.0 - p])
     return np.column_stack([p, *factors])
+
+
+def _is_first(row_numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Say which rows are not copies of earlier ones: only these are counterparts."""
+    is_first = np.zeros(len(row_numbers), dtype=bool)
+    is_first[np.unique(row_numbers, return_index=True)[1]] = True
+    return is_first
 
 
 def _too_few(members: FloatArray, points: FloatArray) -> NDArray[np.bool_]:

@@ -95,7 +95,7 @@ class CausalChecks(CausalAnswers):
         is_fitted = estimate is not None and len(estimate.posteriors) == 1
         found = self.overlap()
         fewest = FEWEST_FITTED if is_fitted else FEWEST_WARNED
-        if found.share > WARNED_SHARE and len(found.arm) >= fewest:
+        if found.share > WARNED_SHARE and found.n_different >= fewest:
             warn_caller(
                 f"{found.in_words()} Their effects come from the model and its prior more than "
                 "from data. Look at plots.overlap(model), and leave such rows out, or ask about "

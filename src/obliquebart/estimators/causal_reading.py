@@ -107,8 +107,15 @@ class CausalReading(ObliqueBART):
         if given is not None:
             given = check_propensities(given, treatment, n_rows)
             given = given if rows is None else given[:, rows]
+        # Rows that a weight repeats are there once: a fit to copies would learn their treatments.
+        once = np.arange(len(labels)) if rows is None else np.unique(rows, return_index=True)[1]
         design = y.design or self._make_design(
-            for_propensities, encoding, table, treatment, used, given
+            for_propensities,
+            encoding,
+            table.take(once),
+            treatment,
+            used[:, once],
+            None if given is None else given[:, once],
         )
         if given is None:
             given = design.propensities(table, None, self.n_jobs)

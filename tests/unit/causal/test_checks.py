@@ -45,6 +45,26 @@ def test_counterparts_are_counted_within_a_distance():
     assert "(1 with no, 4 with yes)" in found.in_words()
 
 
+def test_copies_of_a_row_are_one_counterpart():
+    propensity = np.concatenate([[0.3], np.full(2, 0.35), np.full(200, 0.7)])
+    treated = np.concatenate([[0.0], np.ones(202)])
+    rows = np.repeat(np.arange(203), np.where(np.arange(203) == 1, 9, 1))
+    found = overlap_of(["no", "yes"], treated[None, rows], propensity[None, rows], rows)
+    assert found.without[0, 1]
+    assert found.n_different == 203
+    # Of rows that nothing is known about, equal ones are different rows.
+    assert not overlap_of(["no", "yes"], treated[None, rows], propensity[None, rows]).without[0, 1]
+
+
+def test_copies_are_not_enough_rows_for_a_warning():
+    z = np.arange(30) % 2
+    share = np.where(z, 0.95, 0.05)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OverlapWarning)
+        model = causal_model().fit(X[:30], Y[:30] > 0.5, z, np.full(30, 5), propensity=share)
+    assert model.overlap().share == 1.0
+
+
 @pytest.mark.parametrize(("n_near", "enough"), [(2, False), (3, True)])
 def test_large_arms_need_three_counterparts(n_near, enough):
     propensity = np.concatenate([[0.3], np.full(n_near, 0.35), np.full(200, 0.7)])

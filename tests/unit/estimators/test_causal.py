@@ -98,6 +98,22 @@ def test_whole_weights_of_labels_repeat_rows():
     np.testing.assert_allclose(model.ate().draws, expected)
 
 
+@pytest.mark.parametrize("propensity", ["fitted", "cross_fitted"])
+@pytest.mark.parametrize("times", [5, 1 + np.arange(len(Z)) % 5])
+def test_propensities_do_not_use_weights(propensity, times):
+    """Fits to rows that a weight repeats would learn the treatments of these rows."""
+    # Ranks of columns depend on the weights, ranges do not.
+    options = {"propensity": propensity, "feature_scaling": "range", "n_trees": 30}
+    plain = causal_model(**options).fit(X, Y > 0.5, Z)
+    weights = np.broadcast_to(times, len(Z))
+    model = causal_model(**options).fit(X, Y > 0.5, Z, weights)
+    found = model._propensities(X)
+    np.testing.assert_array_equal(found, plain._propensities(X))
+    rows = np.repeat(np.arange(len(Z)), weights)
+    np.testing.assert_array_equal(model.overlap().propensity, found.T[rows])
+    assert model.overlap().rows.tolist() == plain.overlap().rows.tolist()
+
+
 def test_given_propensities_are_needed_where_the_outcome_is():
     share = np.linspace(0.2, 0.8, len(Z))
     model = causal_model().fit(X, Y > 0.5, Z, propensity=share)
