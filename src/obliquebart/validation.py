@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets
 
 from obliquebart.exceptions import warn_caller
-from obliquebart.table.frames import read_table
+from obliquebart.table.frames import read_table, unmasked
 
 Auto = Literal["auto"]
 
@@ -144,7 +144,7 @@ def _one_dimensional(y: object, n_rows: int) -> NDArray[Any]:
         raise ValueError(
             "This estimator requires y to be passed, but the target y is None: call fit(X, y)."
         )
-    array = np.asarray(y)
+    array = unmasked(y)
     if array.ndim == 2 and array.shape[1] == 1:
         warn_caller(
             "A column-vector y was passed when a 1d array was expected. "
@@ -225,7 +225,7 @@ def check_exposure(exposure: object, n_rows: int) -> NDArray[np.float64]:
     if exposure is None:
         return np.ones(n_rows)
     try:
-        array = np.asarray(exposure)
+        array = unmasked(exposure)
         if array.dtype.kind in "cmMUS":
             raise TypeError(f"its dtype is {array.dtype}")
         values = array.astype(np.float64)
@@ -291,7 +291,7 @@ def check_treatment(treatment: object, n_rows: int) -> NDArray[Any]:
     """Return the treatments as numbers, booleans or text, one per row and none missing."""
     if treatment is None:
         raise ValueError("treatment is missing: call fit(X, y, treatment).")
-    array = np.asarray(treatment)
+    array = unmasked(treatment)
     if array.shape == (n_rows, 1):
         array = array.ravel()
     if array.shape != (n_rows,):
@@ -318,7 +318,7 @@ def check_weights(sample_weight: object, n_rows: int) -> NDArray[np.float64] | N
     if sample_weight is None:
         return None
     try:
-        array = np.asarray(sample_weight)
+        array = unmasked(sample_weight)
         if array.dtype.kind in "cmMUS":
             raise TypeError(f"its dtype is {array.dtype}")
         weights = array.astype(np.float64)

@@ -11,6 +11,7 @@ from obliquebart.causal.propensity import Propensity
 from obliquebart.causal.treatment import Treatment
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
+from obliquebart.table.frames import unmasked
 from obliquebart.table.scaling import ColumnScale
 
 FloatArray = NDArray[np.float64]
@@ -123,7 +124,7 @@ def _orders_doses(values: NDArray[Any], doses: FloatArray) -> bool:
 def check_propensities(given: Any, treatment: Treatment, n_rows: int) -> FloatArray:
     """Return the user's propensities of rows, of shape (n_treatments, n_rows)."""
     try:
-        values = np.asarray(given, dtype=np.float64)
+        values = unmasked(given).astype(np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"propensity must be numbers: {error}") from error
     if values.ndim == 1:

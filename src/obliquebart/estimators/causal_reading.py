@@ -29,7 +29,13 @@ from obliquebart.model.seen_rows import training_keys
 from obliquebart.model.training import TrainingProblem
 from obliquebart.table import Encoding
 from obliquebart.table.encoded import EncodedTable
-from obliquebart.table.frames import category_order, column_order, column_values, without_column
+from obliquebart.table.frames import (
+    category_order,
+    column_order,
+    column_values,
+    unmasked,
+    without_column,
+)
 from obliquebart.validation import check_treatment, count_rows
 
 # The likelihood of each choice of `noise`, for numbers.
@@ -192,7 +198,7 @@ def is_binary(y: Any) -> bool:
     >>> is_binary([1, 2, 2]), is_binary([0.5, 1.5]), is_binary([1, 2, 3]), is_binary(["a", "b"])
     (True, False, False, True)
     """
-    values = np.asarray(y)
+    values = unmasked(y)
     if values.dtype.kind in "iuf":
         different = np.unique(values)
         return len(different) == 2 and bool((different == np.floor(different)).all())

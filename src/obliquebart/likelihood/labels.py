@@ -14,6 +14,7 @@ from obliquebart.exceptions import ManyClassesWarning, warn_caller
 from obliquebart.likelihood.base import CheckedOutcome, FloatArray, Given, Likelihood
 from obliquebart.model.outcome import NoiseEstimate, Outcome, OutcomeScale
 from obliquebart.model.parameters import CheckedHyperparameters
+from obliquebart.table.frames import unmasked
 from obliquebart.validation import (
     LARGEST_LABEL_WEIGHT,
     check_labels,
@@ -98,7 +99,7 @@ class Labels(Likelihood):
 
     def check_observed(self, y: Any, n_rows: int) -> FloatArray:
         """Take 0 and 1."""
-        labels = np.asarray(y)
+        labels = unmasked(y)
         if labels.shape != (n_rows,) or not np.isin(labels, (0, 1)).all():
             raise ValueError(
                 f"y must be {n_rows} times 0 or 1 for a model of two classes: pass "
@@ -178,7 +179,7 @@ def check_class_numbers(
     y: Any, n_rows: int, n_classes: int, attribute: str = "classes_"
 ) -> FloatArray:
     """Return the positions of labels among the classes, as numbers for the engine."""
-    codes = np.asarray(y)
+    codes = unmasked(y)
     if codes.shape != (n_rows,) or not np.isin(codes, np.arange(n_classes)).all():
         raise ValueError(
             f"y must be {n_rows} numbers from 0 to {n_classes - 1}, the positions of the labels in "

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from obliquebart import _core
+from obliquebart.table.frames import unmasked
 
 FloatArray = NDArray[np.float64]
 # Of the logarithm of a time: there is no such limit. Files and the engine want finite numbers.
@@ -100,13 +101,13 @@ def _two_columns(y: Any) -> tuple[list[Any], list[NDArray[Any]]]:
         names = list(frame.columns)
         columns = [_frame_column(frame[name]) for name in names]
     else:
-        array = np.asarray(y)
+        array = y if isinstance(y, np.ma.MaskedArray) else np.asarray(y)
         if array.dtype.names is not None and array.ndim == 1:
             names = list(array.dtype.names)
-            columns = [array[name] for name in names]
+            columns = [unmasked(array[name]) for name in names]
         elif array.ndim == 2:
             names = list(range(array.shape[1]))
-            columns = list(array.T)
+            columns = [unmasked(column) for column in array.T]
         else:
             raise ValueError(f"{FORMS}; it is an array of shape {array.shape}.")
     if len(columns) != 2:

@@ -294,6 +294,27 @@ def plain_array(X: Any) -> Any:
     return X
 
 
+def unmasked(values: Any) -> NDArray[Any]:
+    """Return an array in which masked values are missing: NaN, or None among others than numbers.
+
+    Examples
+    --------
+    >>> unmasked(np.ma.masked_equal([1, 2], 2)), unmasked(np.ma.masked_equal(["a", "b"], "b"))
+    (array([ 1., nan]), array(['a', None], dtype=object))
+    """
+    array = np.asarray(values)
+    mask = np.ma.getmaskarray(values) if isinstance(values, np.ma.MaskedArray) else None
+    if mask is None or not mask.any():
+        return array
+    return np.where(mask, np.nan, array) if array.dtype.kind in "biuf" else _with_none(array, mask)
+
+
+def _with_none(array: NDArray[Any], mask: NDArray[np.bool_]) -> NDArray[Any]:
+    values = array.astype(object)
+    values[mask] = None
+    return values
+
+
 def _is_masked_row(row: Any) -> bool:
     return isinstance(row, np.ma.MaskedArray) and row.ndim > 0
 

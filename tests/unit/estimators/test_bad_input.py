@@ -29,6 +29,10 @@ def y_with(value, row=3):
     return y
 
 
+def masked(values, row):
+    return np.ma.masked_array(values, mask=np.arange(20) == row)
+
+
 def weights_with(value, row=4):
     w = np.ones(20)
     w[row] = value
@@ -132,6 +136,8 @@ TABLES = [
 OUTCOMES = [
     ("none", None, ValueError, "requires y to be passed"),
     ("nan", y_with(np.nan), ValueError, "y contains NaN", "row 3"),
+    ("masked", masked(Y, 3), ValueError, "y contains NaN", "row 3"),
+    ("masked whole number", masked(np.arange(20), 0), ValueError, "y contains NaN", "row 0"),
     ("infinite", y_with(np.inf), ValueError, "y contains infinity", "row 3"),
     ("pandas NA", pd.Series(Y).convert_dtypes().mask(Y > 0.3), ValueError, "y contains NaN"),
     ("too short", Y[:-1], ValueError, "20 in X, 19 in y"),
@@ -149,6 +155,8 @@ LABEL_CASES = [
     ("none", None, ValueError, "requires y to be passed"),
     ("continuous", Y, ValueError, "Unknown label type"),
     ("nan", np.where(LABELS > 0, np.nan, 1.0), ValueError, "y contains NaN"),
+    ("masked", masked(LABELS, 4), ValueError, "y contains NaN", "row 4"),
+    ("masked text", masked(["a", "b"] * 10, 5), ValueError, "y contains NaN", "row 5"),
     ("infinite", np.where(LABELS > 0, np.inf, 1.0), ValueError, "y contains infinity"),
     ("missing text", ["a", None] * 10, ValueError, "y contains NaN", "row 1"),
     ("mixed", ["a", 1] * 10, ValueError, "mixes text", "astype(str)"),
@@ -158,6 +166,7 @@ LABEL_CASES = [
 WEIGHTS = [
     ("negative", weights_with(-1.0), ValueError, "negative at row 4", "0 ignores the row"),
     ("nan", weights_with(np.nan), ValueError, "sample_weight contains NaN", "row 4"),
+    ("masked", masked(np.ones(20), 6), ValueError, "sample_weight contains NaN", "row 6"),
     ("infinite", weights_with(np.inf), ValueError, "sample_weight contains infinity", "row 4"),
     ("all zero", np.zeros(20), ValueError, "zero for every row"),
     ("complex", np.ones(20) + 1j, ValueError, "sample_weight", "complex"),

@@ -151,7 +151,24 @@ def test_it_is_an_estimator():
     assert "Fitted model" in fitted._repr_html_()
 
 
+FIRST = np.arange(160) == 0
 MISTAKES = {
+    "a masked arm": (
+        lambda m: m.fit(X, Y, np.ma.masked_array(Z, FIRST)),
+        "treatment contains NaN (row 0)",
+    ),
+    "a masked label": (
+        lambda m: m.fit(X, Y, np.ma.masked_array(np.asarray(ARMS, str), FIRST)),
+        "treatment is missing at row 0",
+    ),
+    "a masked class": (
+        lambda m: m.fit(X, np.ma.masked_array((Y > 0.5).astype(int), FIRST), Z),
+        "y contains NaN (row 0)",
+    ),
+    "a masked propensity": (
+        lambda m: m.fit(X, Y, Z, propensity=np.ma.masked_array(np.full(160, 0.5), FIRST)),
+        "propensity is missing or infinite at row 0",
+    ),
     "no treatment": (lambda m: m.fit(X, Y), "treatment is missing: call fit"),
     "one arm": (lambda m: m.fit(X, Y, np.ones(160)), "nothing to compare"),
     "one dose": (lambda m: m.fit(X, Y, np.full(160, 0.5)), "nothing to compare"),

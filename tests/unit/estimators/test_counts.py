@@ -187,6 +187,11 @@ BAD = {
     "zero exposure": ({"exposure": np.where(Y == 2, 0.0, 1.0)}, "exposure is 0 at row 2"),
     "negative exposure": ({"exposure": np.where(Y == 2, -1.0, 1.0)}, "exposure is -1 at row 2"),
     "missing exposure": ({"exposure": np.where(Y == 2, np.nan, 1.0)}, "exposure contains NaN"),
+    "masked exposure": (
+        {"exposure": np.ma.masked_array(np.ones(20), np.arange(20) == 2)},
+        "exposure contains NaN (row 2)",
+    ),
+    "masked": ({"y": np.ma.masked_array(Y, np.arange(20) == 5)}, "y contains NaN (row 5)"),
     "tiny exposure": ({"exposure": np.where(Y == 2, 1e-12, 1.0)}, "use other units"),
     "short exposure": ({"exposure": np.ones(3)}, "exposure has shape (3,)"),
     "text exposure": ({"exposure": np.array(["a"] * 20)}, "exposure must be numeric"),

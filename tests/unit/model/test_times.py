@@ -55,6 +55,14 @@ def test_limits_and_their_logarithms():
 LIMITS = {"lower": [1.0, 2.0], "upper": [1.5, np.inf]}
 WRONG = {
     "none": (None, "y is None"),
+    "a masked time": (
+        np.ma.masked_array([[1.0, 5.0], [1.0, 99.0]], [[False, False], [False, True]]),
+        r"time in y contains NaN \(row 1\)",
+    ),
+    "a masked event": (
+        np.ma.masked_array(structured(EVENT[:2], TIME[:2]), [(True, False), (False, False)]),
+        r"event in y contains NaN \(row 0\)",
+    ),
     "a vector": ([1.0, 2.0], "two columns"),
     "three columns": (np.ones((2, 3)), "it has 3 columns"),
     "other rows": (np.ones((3, 2)), "inconsistent numbers of rows: 2 in X, 3 in y"),
