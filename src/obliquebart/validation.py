@@ -33,6 +33,25 @@ LARGEST_LABEL_WEIGHT = 2**20
 WHOLE = 1e-9
 
 
+class OutcomeError(ValueError):
+    """Outcomes that another estimator is for; the command line has a remedy of its own."""
+
+    def __init__(self, fault: str, remedy: str) -> None:
+        super().__init__(fault, remedy)
+        self.fault = fault
+
+    def __str__(self) -> str:
+        return " ".join(self.args)
+
+
+class CountError(OutcomeError):
+    """Numbers that are no counts."""
+
+
+class LabelError(OutcomeError):
+    """Numbers that are no classes."""
+
+
 def check_count(name: str, value: object, minimum: int) -> int:
     """Return a parameter that must be a whole number of at least `minimum`."""
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, numbers.Integral):
@@ -212,10 +231,11 @@ def check_counts(y: object, n_rows: int) -> NDArray[np.float64]:
     for is_bad, fault, rule in remedies:
         if is_bad.any():
             row = int(np.flatnonzero(is_bad)[0])
-            raise ValueError(
+            raise CountError(
                 f"Some value(s) of y are out of range: y {fault} at row {row} ({values[row]:g}), "
-                f"but {rule}. For other numbers, use ObliqueBARTRegressor; if y is a rate, pass "
-                "the counts as y and what they are divided by as exposure."
+                f"but {rule}.",
+                "For other numbers, use ObliqueBARTRegressor; if y is a rate, pass the counts as y "
+                "and what they are divided by as exposure.",
             )
     return values
 
@@ -278,10 +298,10 @@ def check_labels(y: object, n_rows: int) -> NDArray[Any]:
         _require_finite("y", numbers, "drop rows without a label")
         if (numbers != np.floor(numbers)).any():
             # scikit-learn's words, and what to do.
-            raise ValueError(
-                "Unknown label type: continuous. y holds numbers with decimals. To predict "
-                "numbers, use ObliqueBARTRegressor; if they are classes, convert them to text "
-                "with astype(str)."
+            raise LabelError(
+                "Unknown label type: continuous. y holds numbers with decimals.",
+                "To predict numbers, use ObliqueBARTRegressor; if they are classes, convert them "
+                "to text with astype(str).",
             )
     check_classification_targets(array)
     return array

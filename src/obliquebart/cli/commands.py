@@ -18,6 +18,7 @@ from obliquebart.cli.options import (
     Decimal,
     Delimiter,
     Event,
+    FitTarget,
     Jobs,
     ModelFile,
     NDraws,
@@ -25,6 +26,7 @@ from obliquebart.cli.options import (
     Soft,
     Target,
     check_probability,
+    only,
 )
 from obliquebart.cli.screen import (
     INTERRUPTED,
@@ -76,7 +78,7 @@ def _options(
 @command
 def fit(
     data: Data,
-    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
+    target: FitTarget,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The model file.", show_default="DATA.obart"),
@@ -193,7 +195,7 @@ def fit(
         event,
         causal.TreatmentOptions(treatment, control, treatment_type, propensity),
     )
-    problem = fit_task.read_task(file, target, outcome, choices)
+    problem = fit_task.read_task(file, target[0], outcome, choices)
     screen.show_words(problem.table_of_types())
     screen.say(problem.in_words())
     others = fit_task.parse_settings(settings or [])
@@ -344,9 +346,9 @@ def summary(
     X = y = None
     if data is not None:
         file = read_data(data, delimiter, decimal)
-        X, y = rows_of.rows_for(model, file, target, event, required=False)
+        X, y = rows_of.rows_for(model, file, only(target), event, required=False)
         if y is None and model.target_name_ is not None:
-            screen.say(f"No errors: {rows_of.what_is_missing(file, model, target)}")
+            screen.say(f"No errors: {rows_of.what_is_missing(file, model, only(target))}")
     judged = model.summary(X, rows=rows)._for("command line")
     importance = results.importance(model, X)
     findings = results.findings(model, top)
@@ -416,7 +418,7 @@ def report(
     if causal.is_causal(model):
         X, y = rows_of.treated_rows(model, file), None
     else:
-        X, y = rows_of.rows_for(model, file, target, event, required=True)
+        X, y = rows_of.rows_for(model, file, only(target), event, required=True)
     write_report(model, X, y, path, title=title, source=Path(file.name).name)
     screen.say(f"Saved {path} ({path.stat().st_size / 1e6:.1f} MB).")
     screen.finish({"report": str(path), "bytes": path.stat().st_size})

@@ -19,15 +19,44 @@ def check_decimal(value: str) -> str:
     return value
 
 
+def check_target(values: list[str] | None) -> list[str] | None:
+    """Refuse several targets, of which only the last would be used."""
+    if values and len(values) > 1:
+        raise typer.BadParameter(
+            f"{len(values)} targets ({', '.join(values)}), but a model has one. Name one of them; "
+            "--drop NAME leaves a column out."
+        )
+    return values
+
+
+def only(values: list[str] | None) -> str | None:
+    """Return the one value of an option that was checked, if it has one."""
+    return values[0] if values else None
+
+
 Data = Annotated[
     str, typer.Argument(help="CSV (.csv, .csv.gz, or - for stdin) or Parquet file.", metavar="DATA")
 ]
 ModelFile = Annotated[
     Path, typer.Argument(help="A model file saved by `fit`.", metavar="MODEL", exists=False)
 ]
+# A list only in order to notice several of them.
+FitTarget = Annotated[
+    list[str],
+    typer.Option(
+        "--target", "-t", help="The column to predict.", metavar="<str>", callback=check_target
+    ),
+]
 Target = Annotated[
-    str | None,
-    typer.Option("--target", "-t", help="The column with the outcome.", show_default=False),
+    list[str] | None,
+    typer.Option(
+        "--target",
+        "-t",
+        help="The column with the outcome.",
+        metavar="<str>",
+        show_default=False,
+        callback=check_target,
+    ),
 ]
 Event = Annotated[
     str | None,

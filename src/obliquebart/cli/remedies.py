@@ -1,4 +1,4 @@
-"""How to fix problems with columns from the command line."""
+"""How to fix problems with columns and outcomes from the command line."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shlex
 
 from obliquebart.exceptions import ClassOrderWarning, DoubtfulColumnWarning
 from obliquebart.table.problems import LATER, REMEDIES, ColumnError
+from obliquebart.validation import CountError, LabelError, OutcomeError
 
 _LEAVE_OUT = "--drop NAME leaves the column out."
 _CORRECT = "Correct the file: the column had another type in training."
@@ -48,8 +49,18 @@ _OTHER_DATES = (
 )
 
 
-def error_in_words(error: ColumnError) -> str:
-    """Return the message of a column error, with command-line remedies."""
+_OUTCOMES: dict[type[OutcomeError], str] = {
+    LabelError: "To predict numbers, write --outcome number; if they are classes, write them as "
+    "words in the file.",
+    CountError: "For other numbers, write --outcome number; if y is a rate, let --target name the "
+    "column with the counts, and --exposure the one with what they are divided by.",
+}
+
+
+def error_in_words(error: ColumnError | OutcomeError) -> str:
+    """Return the message of an error about columns or outcomes, with command-line remedies."""
+    if isinstance(error, OutcomeError):
+        return f"{error.fault} {_OUTCOMES[type(error)]}"
     return error.in_words(_IN_FIT, _LATER)
 
 

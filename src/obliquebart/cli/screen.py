@@ -25,6 +25,7 @@ from obliquebart.display.tables import is_numeric
 from obliquebart.exceptions import ClassOrderWarning, CudaUnavailableError, DoubtfulColumnWarning
 from obliquebart.posterior.diagnostics import HEADINGS, Diagnostics, cells
 from obliquebart.table.problems import ColumnError
+from obliquebart.validation import OutcomeError
 
 MISTAKE = 1
 INTERRUPTED = 130
@@ -158,7 +159,7 @@ def _message(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}."
-    if isinstance(error, ColumnError):
+    if isinstance(error, (ColumnError, OutcomeError)):
         return error_in_words(error)
     return str(error) or type(error).__name__
 

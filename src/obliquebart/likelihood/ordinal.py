@@ -75,7 +75,8 @@ class Ordinal(Probit):
         if len(classes) > MOST_CLASSES:
             raise ValueError(
                 f"y has {len(classes)} classes, but ordered classes can be at most {MOST_CLASSES}: "
-                "join some of them, or use ObliqueBARTRegressor for numbers."
+                "join some of them, or for numbers use ObliqueBARTRegressor (--outcome number on "
+                "the command line)."
             )
         likelihood = Ordinal(len(classes)) if len(classes) > 2 else Probit()
         return Outcome(codes.astype(np.int64), weights, OutcomeScale(), likelihood, classes)

@@ -148,6 +148,13 @@ def test_a_command_line_that_makes_no_sense(line):
     assert "Traceback" not in result.output
 
 
+@pytest.mark.parametrize("command", ["fit x.csv", "summary m x.csv", "report m x.csv"])
+def test_a_second_target_is_not_ignored(command):
+    result = CliRunner().invoke(app, [*command.split(), "-t", "y", "--target", "label"])
+    assert result.exit_code == 2
+    assert "2 targets (y, label)" in result.output
+
+
 def test_an_interval_in_percent_is_refused():
     result = CliRunner().invoke(app, ["predict", "a", "b", "--interval", "90"])
     assert result.exit_code == 2

@@ -105,6 +105,18 @@ OUTCOME_ERRORS = {
         "--outcome count --exposure region",
         "The --exposure column 'region' contains text ('a' in row 0) instead of numbers",
     ),
+    "negative counts": (
+        "--outcome count -t change",
+        "y is negative at row 0 (-3), but counts are whole numbers of at least 0. For other "
+        "numbers, write --outcome number; if y is a rate, let --target name the column with the "
+        "counts, and --exposure the one with what they are divided by.",
+    ),
+    "rates": ("--outcome count -t rate", "y is not a whole number at row 0 (0.5), but counts"),
+    "decimals": (
+        "--outcome class -t rate",
+        "y holds numbers with decimals. To predict numbers, write --outcome number; if they are "
+        "classes, write them as words in the file.",
+    ),
     "two roles": ("--outcome count --exposure years --drop years", "cannot be the target"),
 }
 
@@ -112,5 +124,16 @@ OUTCOME_ERRORS = {
 @pytest.mark.parametrize("case", OUTCOME_ERRORS)
 def test_outcomes_that_do_not_fit(claims, tmp_path, case):
     options, message = OUTCOME_ERRORS[case]
-    words = ("fit", claims, "-t", "claims", "-o", tmp_path / "m.obart", *options.split())
-    assert message in " ".join(run(*words, code=1).stderr.split())
+    if "-t" not in options:
+        options += " -t claims"
+    data = tmp_path / "claims.csv"
+    header, *rows = claims.read_text().split()
+    data.write_text(
+        "\n".join(
+            [f"{header},rate,change", *(f"{r},{i + 0.5},{i - 3}" for i, r in enumerate(rows))]
+        )
+    )
+    words = ("fit", data, "-o", tmp_path / "m.obart", *options.split())
+    said = " ".join(run(*words, code=1).stderr.split())
+    assert message in said
+    assert "ObliqueBART" not in said

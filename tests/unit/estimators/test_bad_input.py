@@ -15,6 +15,7 @@ import scipy.sparse
 from helpers.small_inputs import LABELS, SMALL, X, Y, frame
 from obliquebart import ObliqueBARTClassifier, ObliqueBARTRegressor
 from obliquebart.table.problems import ColumnError
+from obliquebart.validation import OutcomeError
 
 
 def with_value(table, row, column, value):
@@ -186,7 +187,7 @@ def expect(error, pieces, call):
     """Call, and look for the error's exact type and every piece of its message."""
     with pytest.raises(error) as caught:
         call()
-    assert caught.type is error or issubclass(caught.type, ColumnError)
+    assert caught.type is error or issubclass(caught.type, (ColumnError, OutcomeError))
     for piece in pieces:
         assert piece in str(caught.value)
 
