@@ -101,7 +101,9 @@ def _outcome(treatment: Treatment, doses: FloatArray) -> Outcome:
     """Return treatments as outcomes: of two arms, of several, or numbers."""
     if treatment.arms is None:
         return LIKELIHOODS["gaussian"].encode(doses[0])
-    arms = (doses * np.arange(1, len(doses) + 1)[:, None]).sum(axis=0).astype(np.int64)
+    # Of one type: where memory is about to end, NumPy can crash as it converts on the way.
+    numbers = np.arange(1.0, len(doses) + 1.0)[:, None]
+    arms = (doses * numbers).sum(axis=0).astype(np.int64)
     if treatment.n_treatments == 1:
         return LIKELIHOODS["probit"].encode(arms)
     outcome = LIKELIHOODS["probit"].encode(arms)

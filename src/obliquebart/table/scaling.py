@@ -209,6 +209,8 @@ def _flush(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def _mid_ranks(values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Distinct values and their mid-ranks, stretched so that the ends are at -1 and 1."""
     knots, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    # Of one type: where memory is about to end, NumPy can crash as it converts on the way.
+    counts = counts.astype(np.float64)
     mid = np.cumsum(counts) - 0.5 * counts
     if len(knots) > MAX_KNOTS:
         kept = np.unique(np.searchsorted(mid, np.linspace(mid[0], mid[-1], MAX_KNOTS)))
