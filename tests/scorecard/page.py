@@ -22,8 +22,9 @@ All of it is repaired.
 
 - **fuzz**: stored states that split levels which their nodes do not have, that do not follow their
   chain's last draw, or whose numbers overflow when the chain goes on, were taken. They are refused.
-- **memory**: where memory ended, the reader of model files ended the process, and a thread that
-  could not start was an unknown error. Fits raise MemoryError, predictions use fewer threads.
+- **memory**: where memory ended, the reader of model files ended the process, a thread that could
+  not start was an unknown error, and NumPy crashed as it converted whole numbers on the way. Fits
+  raise MemoryError, predictions use fewer threads, and arrays have one type before they meet.
 - **wheels**: draws of large tables differed on aarch64, because NumPy orders equal values as the
   processor's sorting instructions do. Rows with equal values keep their order.
 - **bugs**: one planted bug escaped after a change of the prior of soft rules. Its test is sharper.
